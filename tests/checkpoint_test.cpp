@@ -212,7 +212,8 @@ TEST_F(CheckpointTest, AnotherRunIsRefusedWithWhatDiffers) {
   network.trainer.fit(drawn().train, {.epochs = 1});
   network.trainer.save(file());
   const std::string hint =
-      " (hint: other numbers: a new run, from these weights alone: --resume-weights, take_weights, load_weights)";
+      " (hint: other numbers: a new run, from these weights alone: --resume-weights, take_weights, "
+      "load_weights)";
   const std::string as_in = ", as in the run to go on with" + hint;
 
   Network larger({.batch = 32, .optimizer = optim::sgd({.lr = 0.5f}), .init = {.seed = 5}}, "mlp");

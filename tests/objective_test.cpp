@@ -367,11 +367,6 @@ TEST(Objectives, RefuseWhatDoesNotMatch) {
   samples.columns.push_back({"extra", all.prices.data(), DType::float32, {Houses::count}});
   EXPECT_EQ(refusal(price, samples),
             "samples for an unknown input 'extra'; expected sizes, places, prices");
-  for (Column& column : samples.columns) column.shape = column.shape.with(0, 20);
-  EXPECT_EQ(
-      refusal(price, samples),
-      "a batch of 32 from 20 training samples; expected a batch no larger than the set (hint: use "
-      "a smaller --batch or a larger --limit)");
   EXPECT_EQ(refusal(price, {}), "samples of no columns; expected a column for each input");
   EXPECT_EQ(refusal(
                 [](ModelBuilder& model, std::int64_t batch) {

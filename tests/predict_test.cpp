@@ -361,6 +361,56 @@ TEST(Steps, MayBeOfAnySize) {
   EXPECT_EQ(other.steps(), trainer.steps());
 }
 
+// One step an epoch, as `step` makes it; several shards of it as well.
+TEST(Trainers, TakeFewerSamplesThanABatch) {
+  runtime::Session session({.workers = 2});
+  for (const int shards : {0, 4}) {
+    train::TrainerOptions how = options();
+    how.shards = shards;
+    train::Trainer trainer(session, price, how), stepped(session, price, how);
+    const Batch few(3, 20);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      const train::Metrics found = trainer.fit(few.samples, {.epochs = 1, .shuffle = false}).train;
+      EXPECT_EQ(found.samples, 20);
+      EXPECT_EQ(found.loss, stepped.step(few.samples).loss);
+    }
+    EXPECT_EQ(trainer.weights_sha256(), stepped.weights_sha256());
+    EXPECT_EQ(trainer.steps(), 3);
+    const std::filesystem::path file = file_named("few.st");
+    trainer.save(file);
+    train::Trainer resumed(session, price, how);
+    EXPECT_EQ(resumed.resume(file), "");
+    resumed.fit(few.samples, {.epochs = 1, .shuffle = false});
+    trainer.fit(few.samples, {.epochs = 1, .shuffle = false});
+    EXPECT_EQ(trainer.weights_sha256(), resumed.weights_sha256());
+    std::filesystem::remove(file);
+  }
+}
+
+// Epochs that were begun end where states come from elsewhere; a run that is resumed is where it
+// was, whatever the trainer did before.
+TEST(Trainers, EndTheirEpochsWhereStatesComeFromElsewhere) {
+  runtime::Session session({.workers = 1});
+  const Samples samples = houses().samples();
+  const std::filesystem::path file = file_named("middle.st");
+  train::Trainer whole(session, price, options()), first(session, price, options());
+  last_of(whole, 2, samples);
+  first.begin(samples, {.epochs = 2});
+  first.advance({.steps = 3});
+  first.save(file);
+  const Houses elsewhere;
+  train::Trainer other(session, price, options());
+  last_of(other, 1, samples);
+  other.begin(samples, {.epochs = 1});
+  other.advance({.steps = 2});
+  EXPECT_EQ(other.resume(file), "");
+  EXPECT_FALSE(other.advance());
+  other.release(samples);
+  last_of(other, 2, elsewhere.samples());
+  EXPECT_EQ(other.weights_sha256(), whole.weights_sha256());
+  std::filesystem::remove(file);
+}
+
 // What was trained in one way is trained on in another.
 TEST(Trainers, TakeOverFromEachOther) {
   runtime::Session session({.workers = 1});

@@ -69,9 +69,9 @@ ARENITE_API arenite_status arenite_trainer_create(arenite_session* session, cons
                                                   arenite_trainer** trainer, char** message);
 /* The same of a network whose text depends on the samples of a step: a script for each number of
  * them, at most the batch and all that it adds up, by a function that is called with `context`
- * whenever a number is new. It calls nothing of the trainer; what it returns has to last until it
- * is called again; NULL: it has no script, and the call that asked for it fails. All scripts keep
- * the same. */
+ * whenever a number is new. Of the trainer it may read states, and no more; what it returns has to
+ * last until it is called again; NULL: it has no script, and the call that asked for it fails. All
+ * scripts keep the same. */
 typedef const char* (*arenite_script_for)(void* context, int64_t samples);
 ARENITE_API arenite_status arenite_trainer_create_sized(arenite_session* session,
                                                         arenite_script_for script, void* context,
@@ -123,13 +123,15 @@ typedef struct arenite_event {
 } arenite_event;
 
 /* Makes steps: at most `steps` of them (0: to the epoch's end), and begins none behind `seconds`
- * (0: no limit). In between anything else may be asked of the trainer. */
+ * (0: no limit). In between anything else may be asked of the trainer; what takes states from
+ * elsewhere, as arenite_trainer_resume, ends the epochs. */
 ARENITE_API arenite_status arenite_trainer_advance(arenite_trainer* trainer, int64_t steps,
                                                    double seconds, arenite_event* event,
                                                    char** message);
 
 /* One step on a batch that comes from anywhere, and is copied: at most as many samples as a batch
- * has. Metrics are those of the batch before the step; NULL and a room of 0: nobody asks. */
+ * has, and all that it adds up. Metrics are those of the batch before the step; NULL and a room of
+ * 0: nobody asks. */
 ARENITE_API arenite_status arenite_trainer_step(arenite_trainer* trainer,
                                                 const arenite_column* batch, size_t count,
                                                 double* metrics, size_t room, char** message);

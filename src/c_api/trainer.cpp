@@ -27,7 +27,8 @@ struct arenite_trainer {
   const std::vector<arenite::StatePort> states = trainer.states();
   const std::vector<std::string> metrics = trainer.metrics();
   arenite::train::Event event{};  // that the caller looks at
-  mutable std::mutex one_at_a_time{};
+  // A network that is asked for may read what the trainer keeps.
+  mutable std::recursive_mutex one_at_a_time{};
 };
 
 namespace {

@@ -172,10 +172,11 @@ const Swept* Sweeps::first(std::string_view entry) const noexcept {
 }
 
 void Sweeps::release(const Samples& samples) {
-  const auto end = [&](const Swept& swept, const runtime::Program* program) {
+  const auto end = [&](const Swept& swept, runtime::Program*& program) {
     if (program == nullptr) return;
     const runtime::ProgramSpec spec = program->spec();
     impl_.set->remove(spec.name);
+    program = nullptr;
     for (const plan::Placement& place : spec.plan.placements) {
       const bool is_own = place.cls == graph::StorageClass::constant
                               ? place.name.starts_with(in_set(swept.name, ""))
@@ -184,7 +185,7 @@ void Sweeps::release(const Samples& samples) {
         impl_.plans.release(place, spec.plan.blocks[place.block].space);
     }
   };
-  std::erase_if(impl_.sweeps, [&](const Swept& swept) {
+  std::erase_if(impl_.sweeps, [&](Swept& swept) {
     if (swept.samples != samples) return false;
     end(swept, swept.rest);
     end(swept, swept.whole);

@@ -260,8 +260,12 @@ std::int64_t StateLayout::Block::take(std::int64_t size) {
   const auto hole =
       std::ranges::find_if(holes, [&](const auto& one) { return size > 0 && one.second >= size; });
   if (hole == holes.end()) {
-    bytes += size;
-    return bytes - size;
+    const auto last = holes.empty() ? holes.end() : std::prev(holes.end());
+    const bool grows = size > 0 && last != holes.end() && last->first + last->second == bytes;
+    const std::int64_t begin = grows ? last->first : bytes;
+    if (grows) holes.erase(last);
+    bytes = begin + size;
+    return begin;
   }
   const auto [begin, had] = *hole;
   holes.erase(hole);

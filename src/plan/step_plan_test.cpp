@@ -208,6 +208,9 @@ TEST(StateLayouts, GiveReleasedPlacesToOthers) {
   EXPECT_EQ(state.bytes(), 7 * one);
   state.release(buffer, "empty");
   EXPECT_EQ(state.place(buffer, "next", 1), 7 * one);
+  state.release(buffer, "next");
+  EXPECT_EQ(state.place(buffer, "longer", 3 * one), 7 * one);
+  EXPECT_EQ(state.bytes(), 10 * one);
   EXPECT_THROW(static_cast<void>(state.offset(buffer, "3")), Error);
 }
 

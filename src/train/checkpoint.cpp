@@ -143,7 +143,8 @@ void expect_same(const Facts& ours, const Facts& theirs, const std::string& wher
     if (other != nullptr && *other == text) continue;
     refuse(name + ": " + text,
            (other == nullptr ? "nothing" : *other) + ", as in the run to go on with", where,
-           "other numbers: a new run, from these weights alone: --resume-weights, take_weights, load_weights");
+           "other numbers: a new run, from these weights alone: --resume-weights, take_weights, "
+           "load_weights");
   }
 }
 

@@ -145,16 +145,13 @@ const Samples& Trainer::Impl::samples_of(const data::Split& split, bool training
     splits.emplace_back(split, data::samples_of(split, kind));
     found = std::prev(splits.end());
   }
-  if (training) check_training(found->second);
+  const std::int64_t count = found->second.count();
+  if (training && count < options.batch) {
+    refuse("a batch of " + std::to_string(options.batch) + " from " + std::to_string(count) +
+               " training samples",
+           "a batch no larger than the set", {}, "use a smaller --batch or a larger --limit");
+  }
   return found->second;
-}
-
-void Trainer::Impl::check_training(const Samples& samples) {
-  if (sweeps.find("train", samples) == nullptr) check(samples);
-  if (samples.count() >= options.batch) return;
-  refuse("a batch of " + std::to_string(options.batch) + " from " +
-             std::to_string(samples.count()) + " training samples",
-         "a batch no larger than the set", {}, "use a smaller --batch or a larger --limit");
 }
 
 const Samples* Trainer::Impl::samples_to_validate(const Validation& given) {
@@ -217,10 +214,7 @@ void Trainer::prepare(const data::Split* train, const data::Split* test) {
                  test ? &impl_->samples_of(*test, false) : nullptr);
 }
 
-void Trainer::prepare(const Samples* train, const Samples* test) {
-  if (train) impl_->check_training(*train);
-  impl_->prepare(train, test);
-}
+void Trainer::prepare(const Samples* train, const Samples* test) { impl_->prepare(train, test); }
 
 void Trainer::release(const Samples& samples) { impl_->release(samples); }
 void Trainer::release(const data::Split& split) {

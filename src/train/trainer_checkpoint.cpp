@@ -169,6 +169,7 @@ std::string Trainer::resume(const std::filesystem::path& path) {
   Checkpoint found = checkpoint_of(file, path.string());
   expect_same(self.identity, found.identity, path.string());
   self.take(self.states_of(file, path.string()));
+  self.forget_epochs();
   self.place = found.place;
   self.continues = std::move(found.identity);
   return differences(self.numerics(), found.numerics);
@@ -239,8 +240,9 @@ void Trainer::Impl::forget_epochs() {
 }
 
 void Trainer::Impl::take(State taken) {
-  if (running || fitting || going)
-    refuse("weights taken in the middle of a fit", "calls between them");
+  if (running || fitting) refuse("weights taken in the middle of a fit", "calls between them");
+  end_profile();
+  going.reset();
   put(std::move(taken));
 }
 

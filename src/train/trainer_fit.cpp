@@ -155,7 +155,6 @@ void Trainer::Impl::begin(const Samples& train, const Samples* validation, const
                std::to_string(how.save_seconds) + " seconds",
            "numbers of at least 0");
   if (fitting) refuse("a fit in a callback of another one", "one behind the other");
-  check_training(train);
   end_profile();
   going.reset();
   prepare(&train, validation);

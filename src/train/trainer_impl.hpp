@@ -109,8 +109,6 @@ struct Trainer::Impl {
   /// Null: none.
   const Samples* samples_to_validate(const Validation& given);
   void refuse_while_profiled() const;
-  /// That a whole batch is there.
-  void check_training(const Samples& samples);
   /// All that is needed exists afterwards, or nothing has changed.
   void prepare(const Samples* train, const Samples* test, Weights weights = Weights::averaged);
   /// Of a sweep that computes with them, where no step has made any yet.

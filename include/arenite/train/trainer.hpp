@@ -257,7 +257,8 @@ class Trainer {
   EpochReport fit(const Samples& train, const FitOptions& options = {});
 
   /// The same for loops of one's own, which `fit` is one of: begins epochs, then goes on until
-  /// something is to be told. In between all but another `fit` may be called.
+  /// something is to be told. In between all but another `fit` may be called; `resume`,
+  /// `take_weights`, `take_states` and `take_over` end them.
   ///
   ///   trainer.begin(samples, {.epochs = 10});
   ///   while (auto event = trainer.advance({.seconds = 0.1})) …
