@@ -27,6 +27,7 @@ from .interop import from_dlpack as from_dlpack
 from .model import Model as Model, compile as compile, compile_script as compile_script
 from .nn import manual_seed as manual_seed
 from .plan import Plan as Plan
+from .samples import Scaled as Scaled, scaled as scaled
 from .script import to_script as to_script
 from .options import Options as Options
 from .sizes import Size as Size, size as size

@@ -6,7 +6,17 @@ import ctypes
 import functools
 import os
 import pathlib
-from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int64, c_size_t, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_void_p,
+)
 from typing import Any, Callable, Dict, List
 
 from .errors import Error, InvalidError
@@ -39,6 +49,34 @@ class NamedSize(Structure):  # arenite_size
     _fields_ = [("name", c_char_p), ("value", c_int64)]
 
 
+class Column(Structure):  # arenite_column
+    _fields_ = [
+        ("input", c_char_p),
+        ("data", c_void_p),
+        ("type", c_int),
+        ("rank", c_int),
+        ("shape", POINTER(c_int64)),
+        ("scale", c_double),
+    ]
+
+
+class Event(Structure):  # arenite_event
+    _fields_ = [
+        ("kind", c_int),
+        ("epoch", c_int),
+        ("epochs", c_int),
+        ("done", c_int64),
+        ("total", c_int64),
+        ("seconds", c_double),
+        ("metrics", POINTER(c_double)),
+        ("validation", POINTER(c_double)),
+        ("is_best", c_int),
+    ]
+
+
+ScriptFor = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_int64)  # arenite_script_for
+
+
 class Memory(Structure):
     _fields_ = [
         ("bytes", c_int64),
@@ -53,6 +91,8 @@ _NAMED, _OUTPUTS = [POINTER(NamedData), c_size_t], [POINTER(c_void_p), c_size_t]
 _ANY_PLACE = POINTER(c_void_p)
 _PORTS = [POINTER(Port), c_size_t]
 _SIZES = [POINTER(NamedSize), c_size_t]
+_COLUMNS = [POINTER(Column), c_size_t]
+_NUMBERS = [POINTER(c_double), c_size_t]
 
 # Functions that return something else than a status: what they return, what they take.
 _PLAIN: Dict[str, Any] = {
@@ -67,6 +107,13 @@ _PLAIN: Dict[str, Any] = {
     "output_count": (c_size_t, [c_void_p]),
     "state_count": (c_size_t, [c_void_p]),
     "is_trainable": (c_int, [c_void_p]),
+    "trainer_options_free": (None, [c_void_p]),
+    "trainer_free": (None, [c_void_p]),
+    "trainer_state_count": (c_size_t, [c_void_p]),
+    "trainer_metric_count": (c_size_t, [c_void_p]),
+    "trainer_metric_name": (c_char_p, [c_void_p, c_size_t]),
+    "trainer_steps": (c_int64, [c_void_p]),
+    "trainer_epochs": (c_int, [c_void_p]),
 }
 
 # Functions that return a status: what they take before the place of their message.
@@ -93,13 +140,35 @@ _CHECKED: Dict[str, List[Any]] = {
     "set_state": [c_void_p, c_char_p, c_void_p, c_int64],
     "save": [c_void_p, c_char_p],
     "load": [c_void_p, c_char_p],
-    "save_with": [c_void_p, c_char_p, c_char_p, c_char_p],
     "saved_text": [c_char_p, c_char_p, POINTER(c_void_p)],
+    "trainer_options_create": [_ANY_PLACE],
+    "trainer_options_set": [c_void_p, c_char_p, c_char_p],
+    "trainer_create_sized": [c_void_p, ScriptFor, c_void_p, c_void_p, _ANY_PLACE],
+    "trainer_prediction": [c_void_p, POINTER(Port)],
+    "trainer_begin": [c_void_p, *_COLUMNS, *_COLUMNS, c_void_p],
+    "trainer_advance": [c_void_p, c_int64, c_double, POINTER(Event)],
+    "trainer_step": [c_void_p, *_COLUMNS, *_NUMBERS],
+    "trainer_evaluate": [c_void_p, *_COLUMNS, c_int, *_NUMBERS],
+    "trainer_predict": [c_void_p, *_COLUMNS, c_int, c_void_p, c_int64],
+    "trainer_release": [c_void_p, *_COLUMNS],
+    "trainer_state": [c_void_p, c_size_t, POINTER(Port), POINTER(c_int)],
+    "trainer_get_state": [c_void_p, c_char_p, c_void_p, c_int64],
+    "trainer_set_state": [c_void_p, c_char_p, c_void_p, c_int64],
+    "trainer_learning_rate": [c_void_p, POINTER(c_float)],
+    "trainer_set_learning_rate": [c_void_p, c_float],
+    "trainer_save_with": [c_void_p, c_char_p, c_char_p, c_char_p],
+    "trainer_resume": [c_void_p, c_char_p, _ANY_PLACE],
+    "trainer_take_weights": [c_void_p, c_char_p],
+    "trainer_take_over": [c_void_p, c_void_p],
+    "trainer_untrained": [c_void_p, _ANY_PLACE],
+    "trainer_memory": [c_void_p, POINTER(Memory)],
+    "trainer_plan": [c_void_p, _ANY_PLACE],
+    "trainer_picture": [c_void_p, _ANY_PLACE],
 }
 
 
 class Library:
-    """The functions of arenite.h as attributes, without their prefix: `lib.evaluate(…)`.
+    """The functions of arenite.h and trainer.h as attributes, without their prefix: `lib.evaluate(…)`.
 
     Those that return a status take no message: they raise `InvalidError` or `Error` with its text.
     A function that the library does not have is an error when it is asked for, not before.

@@ -101,11 +101,16 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
 
 def exact(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
     """Plain numbers as the wanted type; an integer that does not fit there is an error."""
-    if np.dtype(dtype).kind in "iu" and array.size > 0:
+    expect_within(array, dtype, what)
+    return array.astype(dtype)
+
+
+def expect_within(array: np.ndarray, dtype: str, what: str) -> None:
+    """Numbers that a type of integers has."""
+    if np.dtype(dtype).kind in "iu" and array.size > 0 and array.dtype != dtype:
         limits = np.iinfo(dtype)
         for value in (int(array.min()), int(array.max())):
             if not limits.min <= value <= limits.max:
                 raise InvalidError(
                     f"{value} for {what}; expected {limits.min} … {limits.max}, as it is {dtype}"
                 )
-    return array.astype(dtype)

@@ -34,18 +34,29 @@ class State(MutableMapping[str, np.ndarray]):
     Reading copies the values out; assigning copies them in, of the same shape and element type.
     """
 
-    def __init__(self, specs: Dict[str, TensorSpec], handle: Handle, changed: Callable[[], None]):
+    def __init__(
+        self,
+        specs: Dict[str, TensorSpec],
+        handle: Handle,
+        refresh: Callable[[], None],
+        changed: Callable[[], None],
+        functions: str = "",
+    ):
         self.specs = specs
         self._handle = handle
-        self._changed = changed  # is told when somebody assigns
+        self._get, self._set = f"{functions}get_state", f"{functions}set_state"
+        # Are told before and after somebody assigns: other values may be newer elsewhere.
+        self._refresh, self._changed = refresh, changed
 
     def __getitem__(self, name: str) -> np.ndarray:
         spec = self.specs[name]
         values = np.empty(spec.shape, spec.dtype)
-        self._handle.call(library().get_state, encode(name), values.ctypes.data, values.nbytes)
+        function = getattr(library(), self._get)
+        self._handle.call(function, encode(name), values.ctypes.data, values.nbytes)
         return values
 
     def __setitem__(self, name: str, value: Any) -> None:
+        self._refresh()
         self.write(name, value)
         self._changed()
 
@@ -57,7 +68,8 @@ class State(MutableMapping[str, np.ndarray]):
             )
         spec = self.specs[name]
         values = borrow(value, f"state {name!r}", spec.dtype, spec.shape)
-        self._handle.call(library().set_state, encode(name), values.ctypes.data, values.nbytes)
+        function = getattr(library(), self._set)
+        self._handle.call(function, encode(name), values.ctypes.data, values.nbytes)
 
     def __delitem__(self, name: str) -> None:
         raise InvalidTypeError(

@@ -13,6 +13,7 @@ from .errors import InvalidError, InvalidTypeError, warn
 from .graph import Data, Node, Update
 from .interop import as_array, borrow
 from .options import Options
+from .owned import Owned
 from .plan import Plan
 from .ports import Ports, named_sizes
 from .rules import integer, is_number
@@ -20,7 +21,7 @@ from .script import declared_data, script_of
 from .session import Handle, Session, default_session
 from .sizes import Size, size
 from .kept import KINDS, State, TensorSpec, spec_of
-from .tensor import Tensor, frozen
+from .tensor import Tensor
 
 class Program(NamedTuple):
     """What a model has built."""
@@ -45,7 +46,7 @@ class Entry:
         self.inputs, self.outputs = ports.inputs, ports.outputs
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> Any:
-        self._model._refresh()
+        self._model._owned.refresh()
         made = self._ports.run(self._name, self._ports.assigned(arrays, inputs))
         return self._ports.formed(made)
 
@@ -114,10 +115,9 @@ class Model:
         self.inputs, self.outputs = self._ports.inputs, self._ports.outputs
         self.entries = {name: Entry(self, name, its) for name, its in ports.items()}
         specs = {spec.name: spec for spec in self._specs("state")}
-        self._state = State(specs, self.handle, self._changed)
-        self.owned = dict(owned or {})  # what parameters and buffers were compiled from, by name
-        self._known = {name: data.version for name, data in self.owned.items()}
-        self._changes = changes  # them in a plain run
+        self._state = State(specs, self.handle, lambda: self._owned.refresh(), self._changed)
+        self._owned = Owned(owned or {}, self._state, self)  # what it was compiled from
+        self._changes = changes  # in a plain run
         self._trains = self.trainable
         self.untrained = self._untrained()
         if self.untrained:
@@ -219,60 +219,20 @@ class Model:
 
     def _changed(self) -> None:
         """The values that modules own are this model's now, whoever asks, where it trains them."""
-        if not self._changes and not self._trains:
-            return
-        for name, data in self.owned.items():
-            data.version += 1
-            data.source = self._fetch
-            self._known[name] = data.version
+        if self._changes or self._trains:
+            self._owned.changed()
 
-    def _fetch(self) -> None:
-        for name, data in self.owned.items():
-            if data.source == self._fetch:
-                data.source = None
-                data.array = frozen(self._state[name])
-
-    def _refresh(self, means_of: Optional["Model"] = None) -> None:
-        """Takes what somebody else has trained or assigned meanwhile; of parameters whose means
-        another model keeps, those.
-        """
-        for name, data in self.owned.items():
-            mean = None if means_of is None else means_of.optimizer_state(f"{name}.average")
-            if mean is not None:
-                self._state.write(name, mean)
-                self._known.pop(name, None)  # whose own value it has to take again
-            elif self._known.get(name) != data.version:
-                self._state.write(name, data.current())
-                self._known[name] = data.version
-
-    def optimizer_state(self, name: str) -> Optional[np.ndarray]:
-        """What the optimizer keeps under its own name for it; None where it keeps none."""
-        while name in self._state.specs and self._state.specs[name].kind != KINDS[1]:
-            name = f"optimizer_state/{name}"
-        return self._state[name] if name in self._state.specs else None
-
-    def with_means_of(self, trained: "Model", *arrays: Any) -> Any:
-        """As a call, with the means of parameters that another model keeps, in their place."""
-        return self._called("evaluate", arrays, {}, trained)
-
-    def _called(
-        self,
-        entry: str,
-        arrays: Sequence[Any],
-        inputs: Dict[str, Any],
-        means_of: Optional["Model"] = None,
-    ) -> Any:
+    def _called(self, entry: str, arrays: Sequence[Any], inputs: Dict[str, Any]) -> Any:
         assigned = self._ports.assigned(arrays, inputs)
-        return self._ports.formed(self._run(entry, assigned, None, means_of))
+        return self._ports.formed(self._run(entry, assigned, None))
 
     def _run(
         self,
         entry: str,
         inputs: Mapping[str, Any],
         out: Optional[Sequence[np.ndarray]],
-        means_of: Optional["Model"] = None,
     ) -> List[np.ndarray]:
-        self._refresh(means_of)
+        self._owned.refresh()
         made = self._ports.run(entry, inputs, out)
         if self._changes:
             self._changed()
@@ -286,7 +246,7 @@ class Model:
 
     @property
     def state(self) -> State:
-        self._refresh()
+        self._owned.refresh()
         return self._state
 
     @state.setter
@@ -295,13 +255,8 @@ class Model:
 
     def save(self, path: Any) -> None:
         """Writes all of `state` into one file, which is replaced as a whole."""
-        self._refresh()
+        self._owned.refresh()
         self.handle.call(library().save, encode_path(path))
-
-    def save_with(self, path: Any, name: str, text: str) -> None:
-        """The same with a text beside them, which `saved_text` finds."""
-        self._refresh()
-        self.handle.call(library().save_with, encode_path(path), encode(name), encode(text))
 
     def load(self, path: Any) -> None:
         """Reads what `save` wrote. A damaged file, or another model's, is an error, and changes
@@ -312,7 +267,7 @@ class Model:
 
     def close(self) -> None:
         """Frees it now, not when the last reference goes."""
-        self._fetch()
+        self._owned.fetch()
         self.handle.close()
 
     def __repr__(self) -> str:
@@ -320,7 +275,7 @@ class Model:
 
 
 def saved_text(path: Any, name: str) -> Optional[str]:
-    """What `save_with` has kept in a file; None where there is none of this name."""
+    """What a file says under a name; None where it says nothing so."""
     text = ctypes.c_void_p()
     library().saved_text(encode_path(path), encode(name), ctypes.byref(text))
     return library().take_text(text) if text else None

@@ -1,7 +1,7 @@
 """How models are compiled."""
 
 import ctypes
-from typing import Any, Mapping, Optional
+from typing import Any, Iterable, Mapping, Optional, Tuple
 
 from ._library import encode, library
 from .errors import InvalidTypeError
@@ -9,7 +9,30 @@ from .rules import integer
 from .session import Handle
 
 
-class Options:
+class _Named:
+    """Options of the library, by its names."""
+
+    def __init__(self, functions: str, given: Iterable[Tuple[str, Any]]):
+        lib = library()
+        place = ctypes.c_void_p()
+        getattr(lib, f"{functions}options_create")(ctypes.byref(place))
+        free = getattr(lib, f"{functions}options_free")
+        self.handle = Handle(self, place.value, free, "set of options")
+        for name, value in given:
+            chosen = encode(name.replace("_", "-")), encode(str(value))
+            self.handle.call(getattr(lib, f"{functions}options_set"), *chosen)
+
+
+class TrainingOptions(_Named):
+    """What `Trainer` and its `fit` take by name: `Options` of products and shards, `batch`,
+    `accumulate`, `seed`; `epochs`, `shuffle`, `early_stop`.
+    """
+
+    def __init__(self, **given: Any):
+        super().__init__("trainer_", given.items())
+
+
+class Options(_Named):
     """What `compile`, `compile_script` and `Trainer` take by name, as the library knows it.
 
     compute: what matrix products and convolutions of float32 round their factors to, before they
@@ -20,6 +43,7 @@ class Options:
         several shards that are given. Results depend on it.
     at_once: shards under way together, 1 to 64; "auto": enough for all workers, on GPUs all. Fewer
         need less memory, and results are the same.
+    Of models alone:
     device: one of the session's; "": all of them. cudnn: "off": on GPUs, other kernels.
     sizes: of those that a script or its inputs leave open, as {"rows": 40}, in all runs. Of others
         each run takes what its arrays have.
@@ -29,12 +53,7 @@ class Options:
     def __init__(self, sizes: Optional[Mapping[str, int]] = None, **given: Any):
         if not isinstance(sizes or {}, Mapping):
             raise InvalidTypeError(f'sizes {sizes!r}; expected them by name, as {{"rows": 40}}')
-        lib = library()
-        place = ctypes.c_void_p()
-        lib.options_create(ctypes.byref(place))
-        self.handle = Handle(self, place.value, lib.options_free, "set of options")
-        chosen = [(name.replace("_", "-"), value) for name, value in given.items()]
+        chosen = list(given.items())
         for size, number in (sizes or {}).items():
             chosen.append(("size", f"{size}={int(integer(f'size {size!r}', number))}"))
-        for name, value in chosen:
-            self.handle.call(lib.options_set, encode(name), encode(str(value)))
+        super().__init__("", chosen)

@@ -32,30 +32,31 @@ class Plan:
     A notebook shows its picture: time across, addresses up, one box a value.
     """
 
-    def __init__(self, model: Any):
+    def __init__(self, owner: Any, functions: str = "model_"):
         memory = Memory()
-        model.handle.call(library().model_memory, ctypes.byref(memory))
+        owner.handle.call(getattr(library(), f"{functions}memory"), ctypes.byref(memory))
         self.bytes: int = memory.bytes
         self.arena_bytes: int = memory.arena_bytes
         self.lower_bound: int = memory.lower_bound
         self.separate: int = memory.separate
         self.optimal: bool = bool(memory.optimal)
-        self._model = model  # which lives as long as somebody may look
+        self._owner = owner  # which lives as long as somebody may look
+        self._functions = functions
 
-    def _text(self, function: Any) -> str:
+    def _text(self, what: str) -> str:
         place = ctypes.c_void_p()
-        self._model.handle.call(function, ctypes.byref(place))
+        self._owner.handle.call(getattr(library(), self._functions + what), ctypes.byref(place))
         return library().take_text(place)
 
     @property
     def json(self) -> Dict[str, Any]:
         """All of it: blocks, arenas, the place of every value, reuse."""
-        return json.loads(self._text(library().model_plan))
+        return json.loads(self._text("plan"))
 
     @property
     def svg(self) -> str:
         """The picture, as a self-contained SVG document."""
-        return self._text(library().model_picture)
+        return self._text("picture")
 
     def save_svg(self, path: Any) -> None:
         with open(path, "w", encoding="utf-8") as file:

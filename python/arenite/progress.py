@@ -2,19 +2,26 @@
 
 import sys
 import time
-from typing import Any, NamedTuple, Optional
+from types import MappingProxyType
+from typing import Any, Mapping, NamedTuple, Optional
 
 
 class Evaluation(NamedTuple):
     loss: float  # the mean over the samples
     accuracy: Optional[float]  # 0 … 1; None where the loss does not tell
+    metrics: Mapping[str, float] = MappingProxyType({})  # the trainer's own, by name
+
+    def __repr__(self) -> str:
+        others = "".join(f", {name}={value!r}" for name, value in self.metrics.items())
+        return f"Evaluation(loss={self.loss!r}, accuracy={self.accuracy!r}{others})"
 
 
 class Epoch(NamedTuple):
     loss: float
     accuracy: Optional[float]
+    metrics: Mapping[str, float]
     validation: Optional[Evaluation]
-    seconds: float
+    seconds: float  # of training
 
 
 def _duration(seconds: float) -> str:
@@ -25,7 +32,9 @@ def _duration(seconds: float) -> str:
 
 def _figures(found: Any) -> str:
     text = f"loss {found.loss:.4f}"
-    return text if found.accuracy is None else f"{text}  accuracy {100 * found.accuracy:.2f} %"
+    if found.accuracy is not None:
+        text += f"  accuracy {100 * found.accuracy:.2f} %"
+    return text + "".join(f"  {name} {value:.4f}" for name, value in found.metrics.items())
 
 
 class Progress:

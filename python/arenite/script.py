@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import graph
 from .calls import WrittenName, call_text, number_text, quote
@@ -35,40 +35,45 @@ class Script(NamedTuple):
     owned: Dict[str, Data]  # those of parameters and buffers, which modules have
 
 
-def _names(declared: Sequence[Node], suggested: Mapping[Node, str]) -> Dict[Node, str]:
+_Kind = Callable[[Node], str]  # what a node is declared as
+
+
+def _names(
+    declared: Sequence[Node], suggested: Mapping[Node, str], kind: _Kind
+) -> Dict[Node, str]:
     """A name for each: its own, which nobody else of its kind may have; else one suggested, or made
     up, and then counted.
     """
     names = {node: node.name for node in declared if node.name is not None}
     taken = set()
     for node, name in names.items():
-        if (node.op, name) in taken:
+        if (kind(node), name) in taken:
             raise InvalidError(
                 f"two tensors named {name!r} by arenite.{word(node.op)}; expected a name of its own "
                 "for each"
             )
-        taken.add((node.op, name))
+        taken.add((kind(node), name))
     for node in declared:
         if node not in names:
             wish = suggested.get(node)
             counted = (f"{wish or word(node.op)}_{i}" for i in itertools.count(2 if wish else 0))
             wishes = itertools.chain([wish] if wish else [], counted)
-            names[node] = next(name for name in wishes if (node.op, name) not in taken)
-            taken.add((node.op, names[node]))
+            names[node] = next(name for name in wishes if (kind(node), name) not in taken)
+            taken.add((kind(node), names[node]))
     return names
 
 
 _CLASSES = {PARAMETER: "parameter", STATE: "optimizer_state", BUFFER: "buffer"}
 
 
-def _kept_names(names: Mapping[Node, str]) -> Dict[Node, str]:
+def _kept_names(names: Mapping[Node, str], kind: _Kind) -> Dict[Node, str]:
     """What the library calls what a model is given and keeps: of those of one name the first has
     it, of constants, parameters, states and buffers.
     """
     taken, found = set(), {}
     for op in (graph.CONSTANT, *_CLASSES):
         for node, name in names.items():
-            if node.op == op:
+            if kind(node) == op:
                 while name in taken:
                     name = f"{_CLASSES[op]}/{name}"
                 taken.add(name)
@@ -97,9 +102,14 @@ def formulas_of(nodes: Sequence[Node]) -> List[str]:
 
 class _Printer:
     def __init__(
-        self, nodes: Sequence[Node], names: Mapping[Node, str], sizes: Mapping[str, int]
+        self,
+        nodes: Sequence[Node],
+        names: Mapping[Node, str],
+        sizes: Mapping[str, int],
+        kind: _Kind,
+        trained: Optional[Collection[Node]],
     ):
-        self.names, self.sizes = names, sizes
+        self.names, self.sizes, self.kind, self.trained = names, sizes, kind, trained
         self.numbers: Dict[int, int] = {}  # of a node's first result
         self.next_number = 1
         self.lines = formulas_of(nodes)
@@ -134,8 +144,13 @@ class _Printer:
         if not _RAW_NAME.fullmatch(name):  # it would end too early
             name = quote(name)
         sizes = ", ".join(repr(self.size(n) or n) for n in shape)  # of named ones with their bounds
-        frozen = ", frozen" if node.data is not None and not node.data.trainable else ""
-        self.lines.append(f"{self.number(node)} = {node.op}({name}, {dtype}, [{sizes}]{frozen});")
+        if self.trained is None:
+            is_frozen = node.data is not None and not node.data.trainable
+        else:
+            is_frozen = node.op == PARAMETER and node not in self.trained
+        frozen = ", frozen" if is_frozen else ""
+        declared = f"{self.kind(node)}({name}, {dtype}, [{sizes}]{frozen})"
+        self.lines.append(f"{self.number(node)} = {declared};")
 
     def block(self, block: Optional[Block], indent: str = "") -> None:
         """The statements of a block and of those inside of it."""
@@ -163,6 +178,8 @@ def script_of(
     sizes: Optional[Mapping[str, int]] = None,
     entries: Optional[Mapping[str, Sequence[Any]]] = None,
     settings: Optional[Mapping[str, str]] = None,
+    constants: str = graph.CONSTANT,
+    trained: Optional[Collection[Node]] = None,
 ) -> Script:
     """The script that computes the outputs, tensors, and does the updates.
 
@@ -171,6 +188,8 @@ def script_of(
     sizes: what named sizes are; others are left open.
     entries: outputs of other ways to run it, by name.
     settings: what scripts say of these besides, "(mode=train)".
+    constants: what they are declared as.
+    trained: parameters that are not frozen; None: whatever they are now.
     """
     inputs = list(inputs)
     ends = [tensor.node for tensor in outputs] + [update.node for update in updates]
@@ -178,8 +197,13 @@ def script_of(
         ends += [tensor.node for tensor in its]
     nodes = reachable([*inputs, *ends])
     declared = list(dict.fromkeys([*inputs, *(n for n in nodes if n.op in DECLARATIONS)]))
-    names = _names(declared, suggested or {})
-    printer = _Printer([node for node in nodes if node.op not in DECLARATIONS], names, sizes or {})
+
+    def kind(node: Node) -> str:
+        return constants if node.op == graph.CONSTANT else node.op
+
+    names = _names(declared, suggested or {}, kind)
+    computed = [node for node in nodes if node.op not in DECLARATIONS]
+    printer = _Printer(computed, names, sizes or {}, kind, trained)
     for node in declared:
         printer.declare(node)
     printer.block(None)
@@ -189,7 +213,7 @@ def script_of(
         printer.lines.append(f"entry {quote(name)}{said} = {found};")
     results = ", ".join(map(printer.reference, outputs)) or "_"
     printer.lines.append(f"result = {results};")
-    kept = _kept_names(names)
+    kept = _kept_names(names, kind)
     data = {name: node.data for node, name in kept.items() if node.data is not None}
     read = [names[node] for node in declared if node.op == graph.INPUT]
     owned = {kept[node]: node.data for node in kept if node.data and node.op in (PARAMETER, BUFFER)}

@@ -1,56 +1,56 @@
-"""Training loops: a module, a loss and an optimizer, compiled into models that share one set of
-parameters.
-"""
+"""Training loops: a module, a loss and an optimizer, as the library trains them."""
 
 import json
-import math
+import os
 import sys
-import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import nn
-from .batches import Batches, Graph
-from .errors import InvalidError, InvalidTypeError
-from .graph import INPUT, check_shape
+from .engine import ENDED, EPOCH, Engine
+from .errors import InvalidError, InvalidTypeError, warn
 from .habits import refuse_habit
 from .interrupts import Interrupts
-from .interop import as_array, borrow, exact
-from .layers import CrossEntropy
-from .model import Model, saved_text
-from .options import Options
-from .place import PLACE, Place, means, said_of, set_apart
+from .kept import State
+from .model import saved_text
+from .objective import Objective
+from .optim import Average, Group
+from .options import TrainingOptions
 from .plan import Plan
 from .progress import Epoch, Evaluation, Progress
-from .rules import integer
-from .session import Session
-from .optim import Average, Group
-from .tensor import Tensor, input
-from .updates import expect_optimizer, settings_of, train
+from .rules import integer, is_number
+from .samples import Samples, Side
+from .session import Session, default_session
+from .tensor import Tensor
+
+_SAID = "trainer"  # what a file says of one
+_MOST_ENGINES = 4  # those that were used last
+_PAUSE = 0.1  # seconds between two looks at the keyboard
 
 
 class Trainer:
     """Trains a module on arrays, in batches.
 
-    module: an nn.Module, or any function from a tensor [N, …] to one, with `named_parameters`
+    module: an nn.Module, or any function from tensors [N, …] to one, with `named_parameters`
     loss: a function of what the module returns and the targets: a float32 [1], or what
         F.softmax_cross_entropy returns, which tells accuracy too. "cross_entropy" takes logits [N,
         C] and labels [N], integers.
     optimizer: such as arenite.optim.SGD(lr=0.02, momentum=0.9)
     schedule, clip_norm, clip_value, groups, average, check_loss: as `arenite.train` has them
-    inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input with it;
-        None: that of the first samples given
+    inputs: the shape of one sample, without the batch, as (28, 28, 1), or an arenite.input of any
+        type; of a module of several inputs a list of these, or a dict by its arguments' names.
+        None: as the first samples given
     batch: samples a step
     accumulate: so many batches are one step, whose gradients are added up: the bits of one batch
         of all their samples in so many shards, of which only those under way need memory; batch
         norm, whose samples meet, takes the statistics of all and has one shard
+    metrics: functions like `loss`, by name, each a mean over the batch, float32 [1]
     options: compute, shards, lanes, at_once: see `arenite.Options`
 
-    The last batch of an epoch, where the samples do not divide evenly, is a smaller size of the same
-    model, within its memory, planned when it first comes. A network or a loss that computes with the
-    number of samples in Python, as `1 / len(x)`, has a model of its own for each, and what the
-    optimizer keeps is copied from the one that trained before.
+    Samples and targets are one array each, tuples of several, or dicts of them by name, which the
+    module, and the loss behind the predictions, are called with. Arrays are read where they lie;
+    bytes, integers and doubles become what the network takes, behind the step before;
+    `arenite.scaled(images, 1 / 255)` are bytes times so much.
 
     `module.state_dict()` and its parameters' `data` always have the current values, and they may be
     changed between steps. Those whose `trainable` is False stay as they are, and so do those that the
@@ -72,24 +72,21 @@ class Trainer:
         average: Optional[Average] = None,
         check_loss: bool = True,
         accumulate: int = 1,
+        metrics: Optional[Mapping[str, Callable[..., Tensor]]] = None,
         **options: Any,
     ):
         for name in options:
             refuse_habit("Trainer", name)
-        Options(**options)  # which refuses what there is not
-        if not callable(module) or not hasattr(module, "named_parameters"):
-            raise InvalidTypeError(f"module {module!r}; expected an arenite.nn.Module")
-        expect_optimizer(optimizer)
-        if isinstance(loss, str):
-            if loss != "cross_entropy":
-                raise InvalidError(
-                    f"loss {loss!r}; expected 'cross_entropy' or a function of outputs and targets"
-                )
-            loss = nn.CrossEntropyLoss()
-        if not callable(loss) or isinstance(loss, type):
-            raise InvalidTypeError(f"loss {loss!r}; expected a function of outputs and targets")
-        self.module, self.loss, self.optimizer = module, loss, optimizer
-        self._settings = {
+            if name in ("early_stop", "shuffle", "epochs"):
+                raise InvalidTypeError(f"Trainer: no argument {name!r} (hint: trainer.fit(…, {name}=…))")
+        self._options = TrainingOptions(
+            batch=integer("batch", batch, least=1),
+            accumulate=integer("accumulate", accumulate, least=1),
+            **options,
+        )
+        self.batch = int(batch)
+        self._most = self.batch * int(accumulate)  # samples of a step
+        settings = {
             "schedule": schedule,
             "clip_norm": clip_norm,
             "clip_value": clip_value,
@@ -97,247 +94,125 @@ class Trainer:
             "average": average,
             "check_loss": check_loss,
         }
-        settings_of(**self._settings)
-        self.batch = integer("batch", batch, least=1)
-        if integer("accumulate", accumulate, least=1) > 1:
-            given = options.get("shards", 1)
-            options["shards"] = accumulate * (1 if given in (None, "auto") else int(given))
-            if options["shards"] > 64:
+        self._objective = Objective(
+            module, loss, optimizer, inputs, {} if metrics is None else metrics, settings, self._most
+        )
+        self._averages = average is not None
+        self._session = session
+        self._engines: Dict[Tuple[str, ...], Engine] = {}  # by what they train
+        self._built_for: Any = None  # which sides of the objective they are of
+        self._newest: Optional[Engine] = None  # has the current state
+        self._fitting = False
+
+    @property
+    def module(self) -> Any:
+        return self._objective.module
+
+    @property
+    def loss(self) -> Any:
+        return self._objective.loss
+
+    @property
+    def optimizer(self) -> Any:
+        return self._objective.optimizer
+
+    def _engine(self, trained: Optional[Tuple[str, ...]] = None) -> Engine:
+        """The library's trainer of these parameters, or of those that are trainable now, with the
+        current state. While one fits it is that: what is frozen meanwhile counts from the next call
+        on.
+        """
+        if self._fitting:
+            assert self._newest is not None
+            return self._newest
+        if self._built_for != self._objective.sides:
+            self._engines = {}
+        chosen = self._objective.trainable if trained is None else trained
+        engine = self._engines.get(chosen)
+        if engine is None:
+            session = self._session or default_session()
+            engine = Engine(self._objective.networks(chosen), session, self._options)
+        if self._newest is not None and engine is not self._newest:
+            engine.take_over(self._newest)
+        self._built_for = self._objective.sides
+        self._engines.pop(chosen, None)
+        self._engines[chosen] = self._newest = engine
+        if len(self._engines) > _MOST_ENGINES:
+            self._engines.pop(next(iter(self._engines)))
+        return engine
+
+    def _any_engine(self) -> Engine:
+        """To compute with, whatever is frozen meanwhile."""
+        if self._newest is not None and self._built_for == self._objective.sides:
+            return self._newest
+        return self._engine(self._objective.trainable or tuple(self._objective.parameters))
+
+    def _planned(self) -> Engine:
+        """Of a step, before there was any."""
+        with self._objective.trying():
+            self._objective.guess_targets()
+            return self._any_engine()
+
+    def _split(self, samples: Samples, validation: Any) -> Tuple[Samples, Optional[Samples]]:
+        """What is trained on, and what is evaluated."""
+        if validation is None:
+            return samples, None
+        if is_number(validation):
+            if not 0 < validation < 1:
                 raise InvalidError(
-                    f"gradients of {options['shards']} shards added up; expected at most 64 in all"
+                    f"validation {validation}; expected a share above 0 and below 1"
                 )
-        self._most = self.batch * accumulate  # samples of a step
-        self._session, self._options = session, options
-        self._sample: Optional[Tuple[int, ...]] = None
-        self._input_name = "x"
-        if isinstance(inputs, Tensor):
-            if inputs.node.op != INPUT or inputs.dtype != "float32" or inputs.ndim == 0:
-                raise InvalidTypeError(
-                    f"inputs {inputs!r}; expected a float32 arenite.input of shape [N, ...]"
-                )
-            self._sample, self._input_name = inputs.shape[1:], str(inputs.name)
-        elif inputs is not None:
-            self._sample = check_shape(inputs, "inputs")
-        self._target: Optional[Tuple[Tuple[int, ...], str]] = None
-        if isinstance(loss, nn.CrossEntropyLoss):
-            self._target = ((), "int32")
-        self._parameters = dict(module.named_parameters())
-        if not self._parameters:
-            raise InvalidError(f"module {module!r} without parameters; expected some to train")
-        buffers = getattr(module, "named_buffers", None)
-        self._buffers: Dict[str, Tensor] = {} if buffers is None else dict(buffers())
-        self._classes: Optional[int] = None  # of a cross-entropy's logits
-        self._counted = 1  # labels a sample, where the loss counts them
-        self._trained: Dict[Tuple[str, ...], Batches] = {}  # by what is frozen
-        self._evaluated = self._batches_of(self._evaluation)
-        self._predicted = self._batches_of(self._prediction)
-        self._newest: Optional[Model] = None  # has the current state
-        self._place = Place()
-
-    # ---- models
-
-    def _outputs(self, count: int) -> Tuple[Tensor, Tensor]:
-        if self._sample is None:
-            raise InvalidError(
-                "a trainer that has seen no samples; expected inputs=, the shape of one, or a step "
-                "first"
-            )
-        x = input(self._input_name, (count, *self._sample))
-        return x, self.module(x)
-
-    def _prediction(self, count: int) -> Graph:
-        x, predicted = self._outputs(count)
-        return Graph(predicted, [x])
-
-    def _losses(self, count: int) -> Graph:
-        x, predicted = self._outputs(count)
-        shape, dtype = self._target or (predicted.shape[1:], "float32")
-        y = input("y" if self._input_name != "y" else "target", (count, *shape), dtype)
-        found = self.loss(predicted, y)
-        outputs = {"loss": found}
-        if isinstance(found, CrossEntropy):
-            outputs = {"loss": found.loss, "statistics": found.statistics}
-            labels = found.statistics.node.operands[1]
-            self._counted = math.prod(map(int, labels.shape)) // int(count)
-        return Graph(outputs, [x, y], entries={"predict": predicted})
-
-    def _evaluation(self, count: int) -> Graph:
-        return self._losses(count)._replace(entries={})
-
-    def _training(self, count: int) -> Graph:
-        losses = self._losses(count)
-        parameters = [owner for owner in self._parameters.values() if owner.trainable]
-        step = train(losses.outputs["loss"], self.optimizer, parameters, **self._settings)
-        return losses._replace(updates=[step])
-
-    def _frozen(self) -> Tuple[str, ...]:
-        return tuple(name for name, owner in self._parameters.items() if not owner.trainable)
-
-    def _model(self, count: int) -> Model:
-        """The model that trains this batch size, with the current state."""
-        frozen = self._frozen()
-        batches = self._trained.get(frozen) or self._batches_of(self._training)
-        model = batches.model(count)
-        self._trained[frozen] = batches  # now that nothing is wrong with it
-        self._share(model)
-        return model
-
-    def _batches_of(self, build: Callable[[int], Graph]) -> Batches:
-        owned = (*self._parameters.items(), *self._buffers.items())
-        names = {tensor: name for name, tensor in owned}
-        return Batches(build, self._most, names=names, session=self._session, **self._options)
-
-    def _share(self, model: Model) -> None:
-        """What the optimizer keeps, and what counts, goes on from the newest model."""
-        before = self._newest
-        if before is not None and before is not model:
-            for name, spec in model.state.specs.items():
-                if name in model.owned:
-                    continue
-                if name in before.state:
-                    model.state.write(name, before.state[name])
-                elif name.endswith(".average") and spec.kind == "optimizer state":
-                    # Of what was frozen: its mean is what it is.
-                    owner = name[: -len(".average")]
-                    if owner in model.state:
-                        model.state.write(name, model.state[owner])
-        self._newest = model
-
-    def _run(self, batches: Batches, averaged: bool, *arrays: np.ndarray) -> Any:
-        """Of the model that trains, where there is one, else of those that only compute."""
-        count = len(arrays[0])
-        training = self._trained.get(self._frozen())
-        if not averaged and training is not None and training.is_shared(count):
-            trained = self._model(count)
-            return (trained.entries["predict"] if batches is self._predicted else trained)(*arrays)
-        model = batches.model(count)
-        if not averaged:
-            return model(*arrays)
-        if self._settings["average"] is None:
-            raise InvalidError(
-                "means of parameters asked for, where training makes none; expected a trainer with "
-                "average=arenite.optim.Average(…)"
-            )
-        if self._newest is None or not self._newest.optimizer_state("step"):
-            return model(*arrays)  # the means are the parameters
-        return model.with_means_of(self._newest, *arrays)
-
-    # ---- data
-
-    def _samples(self, x: Any) -> np.ndarray:
-        if isinstance(x, tuple) and x and all(np.ndim(one) > 0 for one in x):
+            kept = samples.count - max(1, round(samples.count * float(validation)))
+            return samples.between(0, kept), samples.between(kept, samples.count)
+        if not (isinstance(validation, (tuple, list)) and len(validation) == 2):
             raise InvalidTypeError(
-                f"x that is a tuple of {len(x)} arrays; expected one array of samples [N, ...] (hint: "
-                "a module of several inputs is trained by arenite.compile and train_step)"
+                "validation that is no pair; expected (x, y), or a share of the samples, as 0.1"
             )
-        array = as_array(x)
-        if isinstance(x, (list, tuple)):
-            array = array.astype(np.float32)
-        if array.ndim == 0:
-            raise InvalidError("x of shape []; expected samples [N, ...]")
-        if self._sample is None:
-            self._sample = array.shape[1:]
-        if array.shape == self._sample and array.ndim > 0 and array.shape[1:] != self._sample:
-            raise InvalidError(
-                f"x of shape {list(array.shape)}, which is one sample; expected samples "
-                f"{_batch_of(self._sample)} (hint: x[None])"
-            )
-        return array
-
-    def _targets(self, y: Any, count: int) -> np.ndarray:
-        array = as_array(y)
-        if array.ndim == 0 or len(array) != count:
-            raise InvalidError(
-                f"y of shape {list(array.shape)} for {count} samples; expected a target for each"
-            )
-        if self._target is None:
-            self._target = (array.shape[1:], self._target_type(array))
-            # What was made before had to guess.
-            self._trained, self._evaluated = {}, self._batches_of(self._evaluation)
-        dtype = self._target[1]
-        if dtype == "float32" and array.dtype.kind in "iu":
-            array = array.astype(np.float32)
-        if dtype == "int32" and array.dtype != np.int32:
-            if array.dtype.kind not in "iu":
-                raise InvalidTypeError(f"{array.dtype.name} for y; expected integers")
-            array = exact(array, "int32", "y")
-        if isinstance(self.loss, nn.CrossEntropyLoss):
-            self._check_labels(array)
-        return array
-
-    def _target_type(self, array: np.ndarray) -> str:
-        """Integers are what they are to a loss that takes such, and numbers to any other."""
-        if array.dtype.kind not in "iu":
-            return "float32"
-        self._target = (array.shape[1:], "int32")
-        try:
-            self._losses(1)
-        except InvalidTypeError:
-            return "float32"
-        finally:
-            self._target = None
-        return "int32"
-
-    def _check_labels(self, labels: np.ndarray) -> None:
-        """All of them, before a step is made with any."""
-        if self._sample is None or labels.ndim != 1:
-            return
-        if self._classes is None:
-            self._classes = self._outputs(1)[1].shape[-1]
-        wrong = np.flatnonzero((labels < 0) | (labels >= self._classes))
-        if len(wrong):
-            raise InvalidError(
-                f"label {labels[wrong[0]]} of sample {wrong[0]}; expected 0 to {self._classes - 1}, "
-                f"one of {self._classes} classes"
-            )
-
-    def _batches(self, count: int, most: int) -> List[Tuple[int, int]]:
-        return [(begin, min(begin + most, count)) for begin in range(0, count, most)]
+        return samples, self._objective.labelled(*validation)
 
     # ---- what it does
 
     def step(self, x: Any, y: Any) -> float:
-        """One step on at most `batch` samples, times `accumulate`. Returns their mean loss, from before the parameters
-        change.
+        """One step on at most `batch` samples, times `accumulate`. Returns their mean loss, from
+        before the parameters change.
         """
-        return self._step(self._samples(x), y)["loss"].item()
-
-    def _step(self, x: np.ndarray, y: Any) -> Dict[str, Any]:
-        if not 0 < len(x) <= self._most:
-            what = "the batch" if self._most == self.batch else "batches times accumulate"
-            raise InvalidError(
-                f"a step on {len(x)} samples; expected 1 to {self._most}, {what} (hint: fit takes any "
-                "number)"
-            )
-        y = self._targets(y, len(x))
-        return self._model(len(x)).train_step(x, y)
+        with self._objective.trying():
+            samples = self._objective.labelled(x, y)
+            if not 0 < samples.count <= self._most:
+                what = "the batch" if self._most == self.batch else "batches times accumulate"
+                raise InvalidError(
+                    f"a step on {samples.count} samples; expected 1 to {self._most}, {what} (hint: "
+                    "fit takes any number)"
+                )
+            return self._engine().step(samples)["loss"]
 
     def evaluate(self, x: Any, y: Any, averaged: bool = False) -> Evaluation:
-        """Mean loss and accuracy over any number of samples. Changes nothing.
+        """Mean loss, accuracy and metrics over any number of samples. Changes nothing.
         averaged: with the means of parameters that `average` keeps.
         """
-        x = self._samples(x)
-        y = self._targets(y, len(x))
-        if len(x) == 0:
-            raise InvalidError("an evaluation on 0 samples; expected at least 1")
-        sums = np.zeros(3)
-        for begin, end in self._batches(len(x), self.batch):
-            batch = x[begin:end], y[begin:end]
-            sums += self._sums(self._run(self._evaluated, averaged, *batch), end - begin)
-        return means(sums)
+        with self._objective.trying():
+            samples = self._objective.labelled(x, y)
+            if samples.count == 0:
+                raise InvalidError("an evaluation on 0 samples; expected at least 1")
+            self._expect_means(averaged)
+            return _evaluation(self._any_engine().evaluate(samples, averaged))
 
     def predict(self, x: Any, averaged: bool = False) -> np.ndarray:
         """What the module returns for any number of samples.
         averaged: with the means of parameters that `average` keeps.
         """
-        x = self._samples(x)
-        if len(x) == 0:
-            raise InvalidError("a prediction for 0 samples; expected at least 1")
-        parts = [
-            self._run(self._predicted, averaged, x[begin:end])
-            for begin, end in self._batches(len(x), self.batch)
-        ]
-        return np.concatenate(parts)
+        with self._objective.trying():
+            samples = Samples(self._objective.samples(x))
+            if samples.count == 0:
+                raise InvalidError("a prediction for 0 samples; expected at least 1")
+            self._expect_means(averaged)
+            return self._any_engine().predict(samples, averaged)
+
+    def _expect_means(self, averaged: bool) -> None:
+        if averaged and not self._averages:
+            raise InvalidError(
+                "means of parameters asked for, where training makes none; expected a trainer with "
+                "average=arenite.optim.Average(…)"
+            )
 
     def fit(
         self,
@@ -348,104 +223,169 @@ class Trainer:
         shuffle: bool = True,
         seed: int = 0,
         progress: Optional[bool] = None,
+        early_stop: int = 0,
+        save_best: Any = None,
+        on_epoch: Optional[Callable[[Epoch], Any]] = None,
         **others: Any,
     ) -> List[Epoch]:
         """Goes over all samples `epochs` times, in another order each time, and evaluates
         `validation` after each: (x, y), or a share of the samples, the last ones, which are then not
-        trained on.
+        trained on. It is evaluated with the means of parameters where `average` keeps some.
 
         Epochs go on counting over several calls, so that two of 5 are one of 10; an epoch that
-        Ctrl-C ended is gone on with where a call has as many samples, and their order, again.
+        Ctrl-C ended is gone on with where a call has the same arrays, and their order, again.
 
         progress: writes to standard error how far it is; None: where that is a terminal.
+        early_stop: ends behind so many epochs in a row whose validation was no better; 0: never.
+        save_best: a file, written behind each epoch whose validation is the best so far.
+        on_epoch: is called behind each epoch, and may change the learning rate and parameters,
+            evaluate, predict and save; what it raises ends the call.
         Ctrl-C leaves the trainer as the last whole step did.
         """
         for name in others:
             refuse_habit("fit", name)
             raise InvalidTypeError(f"fit: an unknown argument {name!r}")
-        x = self._samples(x)
-        y = self._targets(y, len(x))
+        if self._fitting:
+            raise InvalidError("a fit within another one; expected one behind the other")
+        if on_epoch is not None and not callable(on_epoch):
+            raise InvalidTypeError(f"on_epoch {on_epoch!r}; expected a function of an epoch")
+        if save_best is not None:
+            os.fspath(save_best)
         epochs = integer("epochs", epochs)
-        x, y, validation = set_apart(x, y, validation)
-        if len(x) == 0 or epochs < 1:
-            raise InvalidError(
-                f"{epochs} epochs of {len(x)} samples; expected at least one of both"
-            )
-        # Before the first epoch, not after it, says what is wrong with the data.
-        borrow(x[:1], "x", "float32", (1, *(self._sample or ())))
-        line = Progress(epochs, len(x), sys.stderr.isatty() if progress is None else progress)
-        place, history = self._place, []
-        place.begin(len(x), self._most, integer("seed", seed, least=0) if shuffle else None)
-        with Interrupts() as interrupts:
-            for epoch in range(epochs):
-                began = time.perf_counter()
-                order = place.order()
-                for begin, end in self._batches(len(x), self._most):
-                    if begin < place.done:
-                        continue
-                    chosen = slice(begin, end) if order is None else order[begin:end]
-                    place.sums += self._sums(self._step(x[chosen], y[chosen]), end - begin)
-                    place.done = end
+        options = {
+            "epochs": epochs,
+            "shuffle": "on" if shuffle else "off",
+            "seed": integer("seed", seed, least=0),
+            "early_stop": integer("early_stop", early_stop, least=0),
+        }
+        with self._objective.trying():
+            samples, tested = self._split(self._objective.labelled(x, y), validation)
+            if samples.count == 0 or epochs < 1:
+                raise InvalidError(
+                    f"{epochs} epochs of {samples.count} samples; expected at least one of both"
+                )
+            if tested is None and (early_stop or save_best is not None):
+                what = "early_stop" if early_stop else "save_best"
+                raise InvalidError(f"{what} without a validation; expected validation=(x, y), or 0.1")
+            engine = self._engine()
+            engine.begin(samples, tested, options)
+        line = Progress(
+            epochs, samples.count, sys.stderr.isatty() if progress is None else progress
+        )
+        history: List[Epoch] = []
+        self._fitting = True
+        try:
+            with Interrupts() as interrupts:
+                while self._go_on(engine, history, line, save_best, on_epoch):
                     interrupts.raise_now()
-                    line.show(epoch, end, place.sums[0] / place.sums[2])
-                found = means(place.sums)
-                place.next()
-                checked = None if validation is None else self.evaluate(*validation)
                 interrupts.raise_now()
-                history.append(Epoch(*found, checked, time.perf_counter() - began))
-                line.end(epoch, history[-1])
-        return history
+            return history
+        finally:
+            self._fitting = False
+
+    def _go_on(
+        self, engine: Engine, history: List[Epoch], line: Progress, save_best: Any, on_epoch: Any
+    ) -> bool:
+        """Until something is to be told; False: it is over."""
+        told = engine.advance(_PAUSE)
+        if told.kind == EPOCH:
+            checked = None if told.validation is None else _evaluation(told.validation)
+            history.append(Epoch(*_evaluation(told.metrics), checked, told.seconds))
+            line.end(told.epoch, history[-1])
+            if told.is_best and save_best is not None:
+                self.save(save_best)
+            if on_epoch is not None:
+                on_epoch(history[-1])
+        elif told.kind != ENDED:
+            line.show(told.epoch, told.done, told.metrics["loss"])
+        return told.kind != ENDED
 
     @property
     def epochs(self) -> int:
         """How many `fit` has gone over, in all its calls and those of a run that was loaded."""
-        return self._place.epochs
+        return 0 if self._newest is None else self._newest.epochs
 
     @property
     def learning_rate(self) -> float:
         """What steps are scaled by, at least 0. Between steps it may be changed."""
-        return self.optimizer.lr if self._newest is None else self._newest.learning_rate
+        if self._newest is None:
+            return self.optimizer.lr
+        return self._newest.learning_rate
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        self._model(self._most).learning_rate = rate
+        if not is_number(rate):
+            raise InvalidTypeError(f"a learning rate {rate!r}; expected a number")
+        self._planned().learning_rate = float(rate)
+
+    @property
+    def steps(self) -> int:
+        """How many there were, of a run that was loaded as well."""
+        return 0 if self._newest is None else self._newest.steps
+
+    @property
+    def state(self) -> State:
+        """All that training keeps, by name: parameters, what the optimizer keeps, buffers."""
+        engine = self._planned()
+        engine.owned.refresh()
+        return engine.state
 
     @property
     def plan(self) -> Plan:
         """Of a step on a whole batch."""
-        return self._model(self._most).plan
+        return Plan(self._planned(), "trainer_")
 
     def save(self, path: Any) -> None:
-        """Parameters, the optimizer's state, buffers, and how far `fit` is, in one file."""
-        model = self._model(self._most)
-        model.save_with(path, PLACE, json.dumps({
-            **self._place.said(), "sample": self._sample, "target": self._target
-        }))
+        """Parameters, the optimizer's state, buffers, and how far `fit` is, in one file, which is
+        replaced as a whole. `arenite show` says what it has, and `arenite predict` and `arenite
+        evaluate` take it.
+        """
+        inputs, targets = self._objective.sides
+        said = {"inputs": inputs.said(), "targets": targets.said()}
+        self._planned().save(path, _SAID, json.dumps(said))
 
     def load(self, path: Any) -> None:
-        """What `save` wrote, for the same module and optimizer: `fit` goes on where it was, and
-        ends in the bits of a run that was never interrupted.
+        """What `save` wrote, for the same module and optimizer: `fit` goes on where it was, with the
+        same data, and ends in the bits of a run that was never interrupted.
         """
-        text = saved_text(path, PLACE)
-        said = {} if text is None else said_of(path, text)
-        before = self._sample, self._target, dict(self._trained), self._newest
-        self._sample = before[0] or said.get("sample")
-        self._target = before[1] or said.get("target")
+        differs = self._take(path, Engine.resume)
+        if differs:
+            warn(f"{path}: {differs}; steps may have other bits than the run that was saved")
+
+    def load_weights(self, path: Any) -> None:
+        """Parameters and buffers alone of what `save` wrote, for a run of its own, before its first
+        step.
+        """
+        self._take(path, Engine.take_weights)
+
+    def _take(self, path: Any, take: Callable[[Engine, Any], Any]) -> Any:
+        if self._fitting:
+            raise InvalidError(f"{path}: loaded in the middle of a fit; expected calls between them")
+        before = dict(self._engines), self._newest, self._built_for
         try:
-            self._model(self._most).load(path)
+            with self._objective.trying():
+                self._objective.hear(*_sides_in(path))
+                self._objective.guess_targets()
+                return take(self._engine(), path)
         except BaseException:
-            self._sample, self._target, self._trained, self._newest = before
+            self._engines, self._newest, self._built_for = before
             raise
-        self._place = Place.of(said)
-
-    def _sums(self, found: Dict[str, np.ndarray], count: int) -> Any:
-        """Of a batch's samples: their losses, how many are classified correctly, and of how many:
-        what the loss counts itself.
-        """
-        if "statistics" in found:
-            return np.array([*found["statistics"], count * self._counted])
-        return np.array([found["loss"].item() * count, np.nan, count])
 
 
-def _batch_of(sample: Tuple[int, ...]) -> str:
-    return f"[{', '.join(['N', *map(str, sample)])}]"
+def _sides_in(path: Any) -> Tuple[Side, Side]:
+    """What a file says of samples."""
+    text = saved_text(path, _SAID)
+    if text is None:
+        return Side("x"), Side("y")
+    try:
+        said = json.loads(text)
+        return Side.of("x", said["inputs"]), Side.of("y", said["targets"])
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        raise InvalidError(
+            f"{path}: what it says of a trainer, {text[:80]!r}; expected what Trainer.save writes"
+        ) from None
+
+
+def _evaluation(numbers: Dict[str, float]) -> Evaluation:
+    others = {name: n for name, n in numbers.items() if name not in ("loss", "accuracy")}
+    return Evaluation(numbers["loss"], numbers.get("accuracy"), others)

@@ -115,7 +115,7 @@ def _updated(
     return [weight, as_tensor(gradient, weight.dtype), velocity]
 
 
-def _expect_loss(op: str, loss: Any) -> None:
+def expect_loss(op: str, loss: Any) -> None:
     if not isinstance(loss, Tensor):
         raise InvalidTypeError(f"{op}: a loss that is a {type(loss).__name__}; expected a Tensor")
     if loss.dtype != "float32" or loss.shape not in ((1,), ()):
@@ -128,7 +128,7 @@ def grad(loss: Tensor, wrt: Any) -> Any:
     """The gradients of one float32 with respect to tensors it is computed from: a list like `wrt`,
     or one.
     """
-    _expect_loss("grad", loss)
+    expect_loss("grad", loss)
     tensors = list(wrt) if isinstance(wrt, (list, tuple)) else [wrt]
     if not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise InvalidTypeError(f"grad: wrt {wrt!r}; expected a Tensor, or several")
@@ -224,7 +224,7 @@ def train(
     Give it to `arenite.compile(…, updates=[…])`; the model's `train_step` does it, a plain run does
     not.
     """
-    _expect_loss("train", loss)
+    expect_loss("train", loss)
     expect_optimizer(optimizer)
     chosen = parameters_of(loss) if parameters is None else list(parameters)
     if not chosen:

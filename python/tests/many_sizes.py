@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains on batches of 64 sizes, and predicts for as many. Prints the process's memory in KiB: after
-the first two steps, and at the end.
+"""Trains on batches of 64 sizes, and predicts for as many, three times. Prints the process's memory in
+KiB: after the first time, and at the end.
 """
 
 import os
@@ -24,10 +24,10 @@ network = nn.Sequential(
 trainer = arenite.Trainer(network, optimizer=arenite.optim.SGD(lr=0.01, momentum=0.9), batch=64)
 x = np.random.default_rng(0).random((64, 28, 28, 1), dtype=np.float32)
 y = np.arange(64, dtype=np.int32) % 10
-for count in range(1, 65):
-    trainer.step(x[:count], y[:count])
-    if count == 2:
+for round in range(3):
+    for count in range(1, 65):
+        trainer.step(x[:count], y[:count])
+    for count in range(1, 65):
+        trainer.predict(x[:count])
+    if round != 1:
         print(resident())
-for count in range(1, 65):
-    trainer.predict(x[:count])
-print(resident())

@@ -15,7 +15,7 @@ import arenite.functional as F
 from arenite import nn
 from arenite.optim import Adam, Average, SGD
 
-X, Y = floats(42, 4), (np.arange(42) % 3).astype(np.int32)  # no multiple of any batch here
+X, Y = floats(42, 4), np.arange(42) % 3  # no multiple of any batch here
 
 
 class Net(nn.Module):
@@ -63,80 +63,136 @@ class Runs(testing.TestCase):
             second.fit(X, Y, epochs=2)
             self.assertEqual(bits(second), bits(whole), settings)
 
+    def each_step(self, made, before=None, after=None):
+        """Lets `fit` pause behind each step; before(n) and after(n) are called around the n-th."""
+        engine, steps = made._engine(), []
+
+        def advance(pause, own=engine.advance):
+            steps.append(len(steps) + 1)
+            if before is not None:
+                before(steps[-1])
+            told = own(pause, 1)
+            if after is not None:
+                after(steps[-1])
+            return told
+
+        engine.advance = advance
+        return steps
+
     def test_in_the_middle_of_an_epoch(self):
         """Ctrl-C leaves a trainer as the last whole step did."""
         whole = trainer()
         expected = whole.fit(X, Y, epochs=3)
         for at in range(1, 7):
             stopped = trainer()
-            steps = []
+            stopped.evaluate(X, Y)
 
-            def step(*arrays, own=stopped._step, steps=steps, at=at):
-                if len(steps) == 6 + at:
+            def interrupt(step, at=at):
+                if step == 6 + at:
                     raise KeyboardInterrupt
-                steps.append(at)
-                return own(*arrays)
 
-            own, stopped._step = stopped._step, step
+            self.each_step(stopped, before=interrupt)
             with self.assertRaises(KeyboardInterrupt):
                 stopped.fit(X, Y, epochs=3)
-            stopped._step = own
             stopped.evaluate(X, Y)
             stopped.save(self.file)
             resumed = trainer()
             resumed.load(self.file)
             for other in resumed, stopped:
-                history = other.fit(X, Y, epochs=3 - other.epochs)
+                history = other.fit(X.copy() if other is resumed else X, Y, epochs=3 - other.epochs)
                 self.assertEqual([epoch.loss for epoch in history], [epoch.loss for epoch in expected[-len(history):]])
                 self.assertEqual(bits(other), bits(whole))
 
     def test_another_order_begins_its_epoch_anew(self):
         one = trainer()
-        one._place.begin(42, 8, 0)
-        one._place.done = 8
+        one.evaluate(X, Y)
+
+        def interrupt(step):
+            if step == 2:
+                raise KeyboardInterrupt
+
+        self.each_step(one, before=interrupt)
+        with self.assertRaises(KeyboardInterrupt):
+            one.fit(X, Y)
+        one._engine().__dict__.pop("advance")
+        one.module.load_state_dict(trainer().module.state_dict())
         history = one.fit(X, Y, seed=1)
+        self.assertEqual(history[0].seconds > 0, True)
+        self.assertEqual(one.epochs, 1)
+        self.assertEqual(one._newest.steps, 1 + 6)
+        one.save(self.file)
         other = trainer()
-        self.assertEqual(history[0].loss, other.fit(X, Y, seed=1)[0].loss)
-        for batch, done in (16, 8), (8, 7), (8, 10**9):
-            place = arenite.trainer.Place()
-            place.begin(42, 8, 0)
-            place.done = done
-            place.begin(42, batch, 0)
-            self.assertEqual(place.done, 0)
+        other.load(self.file)
+        with self.assertRefused("the run that is resumed: data: 30 samples: x float32 [4], y int64 []"):
+            other.fit(X[:30], Y[:30], seed=1)
 
     def test_a_signal_ends_it_between_steps(self):
         """Wherever Ctrl-C comes, what was done and what is written down are one."""
         whole = trainer()
         whole.fit(X, Y, epochs=3)
         for at in range(7, 12):
-            stopped, steps = trainer(), []
+            stopped = trainer()
+            stopped.evaluate(X, Y)
 
-            def step(*arrays, own=stopped._step, steps=steps, at=at):
-                made = own(*arrays)
-                steps.append(1)
-                if len(steps) == at:
+            def send(step, at=at):
+                if step == at:
                     os.kill(os.getpid(), signal.SIGINT)
-                return made
 
-            own, stopped._step = stopped._step, step
+            steps = self.each_step(stopped, after=send)
             with self.assertRaises(KeyboardInterrupt):
                 stopped.fit(X, Y, epochs=3)
             self.assertEqual(len(steps), at)
-            stopped._step = own
+            stopped._engine().__dict__.pop("advance")
             stopped.fit(X, Y, epochs=3 - stopped.epochs)
             self.assertEqual(bits(stopped), bits(whole))
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
+    def test_a_callback_is_told_of_epochs_and_may_end_them(self):
+        one, told = trainer(average=Average(0.9)), []
+
+        def on_epoch(epoch):
+            told.append(epoch)
+            one.learning_rate = one.learning_rate / 2
+            self.assertEqual(one.evaluate(X[-8:], Y[-8:], averaged=True), epoch.validation)
+            self.assertEqual(one.predict(X).shape, (42, 3))
+            if len(told) == 3:
+                raise StopIteration
+
+        with self.assertRaises(StopIteration):
+            one.fit(X, Y, epochs=5, validation=(X[-8:], Y[-8:]), on_epoch=on_epoch)
+        self.assertEqual(one.epochs, 3)
+        self.assertAlmostEqual(one.learning_rate, 0.01 / 8)
+        self.assertEqual(len(one.fit(X, Y, epochs=2)), 2)
+
+    def test_the_best_is_kept_and_what_is_no_better_ends(self):
+        one = trainer(SGD(0.5))
+        history = one.fit(X, Y, epochs=200, validation=(X, Y), early_stop=3, save_best=self.file)
+        losses = [epoch.validation.loss for epoch in history]
+        self.assertLess(len(history), 200)
+        best = int(np.argmin(losses))
+        self.assertEqual(len(losses) - 1 - best, 3)
+        other = trainer(SGD(0.5))
+        other.load_weights(self.file)
+        self.assertEqual(other.epochs, 0)
+        self.assertEqual(other.evaluate(X, Y).loss, losses[best])
+        for wrong in {"early_stop": 3}, {"save_best": self.file}:
+            with self.assertRefused(f"{next(iter(wrong))} without a validation"):
+                one.fit(X, Y, **wrong)
+
     def test_files_of_models_and_damaged_ones(self):
         one = trainer()
+        with self.assertRefused(f"{self.file}: a run to save that has not begun"):
+            one.evaluate(X, Y)
+            one.save(self.file)
         one.fit(X, Y)
-        model = one._model(8)
-        model.save(self.file)  # says nothing of epochs
+        x = arenite.input("x", (2, 4))
+        arenite.compile(one.module(x)).save(self.file)  # says nothing of a run
         other = trainer()
         with self.assertRefused("a trainer that has seen no samples"):
             other.load(self.file)
-        one.load(self.file)
-        self.assertEqual(one.epochs, 0)
+        with self.assertRefused(f"{self.file}: "):
+            one.load(self.file)
+        self.assertEqual(one.epochs, 1)
         one.save(self.file)
         data = bytearray(self.file.read_bytes())
         for at in 9, len(data) // 2, len(data) - 1:
@@ -146,11 +202,12 @@ class Runs(testing.TestCase):
             with self.assertRaises(arenite.InvalidError):
                 other.load(self.file)
             self.assertEqual(other.epochs, 0)
-        for text in "{", "[]", '{"epochs": 1}', "3", '{"epochs": -1, "done": 0, "sums": [0, 0, 0], "count": 1}':
-            model.save_with(self.file, "trainer", text)
-            with self.assertRefused(f"{self.file}: what it says of a trainer, {text!r}; expected"):
+        engine = one._engine()
+        for text in "{", "[]", '{"inputs": 1}', "3", '{"inputs": ["one", {"x": [[4], "half"]}], "targets": null}':
+            engine.save(self.file, "trainer", text)
+            with self.assertRefused(f"{self.file}: what it says of a trainer, {text[:80]!r}; expected"):
                 other.load(self.file)
-        self.assertIsNone(other._sample)
+        self.assertFalse(other._objective.inputs.known)
         with self.assertRefused("'cut.st\\x00.png'; expected a text without a character 0"):
             one.save("cut.st\0.png")
         self.assertFalse(os.path.exists("cut.st"))
@@ -177,7 +234,7 @@ class Losses(testing.TestCase):
         shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
         self.assertClose(found.loss, -np.log(shares[np.arange(100), y.ravel()]).mean())
         self.assertClose(found.accuracy, (logits.argmax(1) == y.ravel()).mean())
-        self.assertEqual(made.evaluate(x, y), found[:2])
+        self.assertEqual(made.evaluate(x, y)[:2], found[:2])
 
     def test_integers_are_numbers_to_a_loss_of_numbers(self):
         made = arenite.Trainer(nn.Linear(4, 3), lambda y, t: ((y - t) ** 2).mean(), SGD(0.1), batch=8)

@@ -59,7 +59,11 @@ class Names(testing.TestCase):
                 file = pathlib.Path(folder) / "file.safetensors"
                 trainer.save(file)
                 other = trainer_of(Scaled(name), Adam(lr=0.5))
+                with self.assertRefused(f"{file}: training: optimizer=adam, learning_rate=0.5"):
+                    other.load(file)
+                other = trainer_of(Scaled(name), Adam(lr=0.01))
                 other.fit(X, Y, progress=False)
+                other.learning_rate = 0.5
                 other.load(file)
             self.assertAlmostEqual(other.learning_rate, 0.01)
             self.assertArray(getattr(other.module, name).data, getattr(module, name).data)
@@ -229,7 +233,7 @@ class Trained(testing.TestCase):
         trainer.fit(X, Y, progress=False)
         module.layers[0].requires_grad_(True)
         trainer.step(X[:16], Y[:16])
-        state = trainer._newest.state
+        state = trainer.state
         self.assertClose(state["0.weight.average"], state["0.weight"], 1e-3)
         self.assertClose(trainer.predict(X, averaged=True), trainer.predict(X), 1e-2)
         module.requires_grad_(False)
@@ -260,7 +264,7 @@ class Trained(testing.TestCase):
             with self.assertRefused("a learning rate of"):
                 trainer.learning_rate = wrong
             with self.assertRefused("a learning rate of"):
-                trainer._newest.state["learning_rate"] = [wrong if wrong != 1e300 else -2]
+                trainer.state["learning_rate"] = [wrong if wrong != 1e300 else -2]
         for wrong in [0.125], "fast", None:
             with self.assertRefused("a learning rate", TypeError):
                 trainer.learning_rate = wrong
