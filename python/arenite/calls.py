@@ -28,7 +28,7 @@ class WrittenName(Name):
         made.declaration = declaration
         return made
 
-    def __getnewargs__(self) -> Tuple[str, str]:
+    def __getnewargs__(self) -> Tuple[str, str]:  # type: ignore[override]
         return str(self), self.declaration
 
     declaration: str

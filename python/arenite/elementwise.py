@@ -103,7 +103,7 @@ def sum_of(*terms: TensorLike) -> Tensor:
     return one("sum", *terms)
 
 
-def map(formula: str, *operands: TensorLike) -> Union[Tensor, List[Tensor]]:
+def map(formula: str, *operands: TensorLike) -> Any:
     """What a formula makes of each element, as in `map("x = $1 * $2; yield x * sigmoid(x)", a, b)`.
 
     `$1` is the first operand; sizes of 1 are repeated, and so are axes in front that are missing.
@@ -116,7 +116,7 @@ def map(formula: str, *operands: TensorLike) -> Union[Tensor, List[Tensor]]:
 
 def reduce(
     formula: str, *operands: TensorLike, dim: Axes = None, keepdim: bool = False
-) -> Union[Tensor, List[Tensor]]:
+) -> Any:
     """`map` of groups of elements, those along the axes `dim` (None: all), of which `sum`, `mean`,
     `variance`, `max`, `argmax`, `logsumexp` and their like make one, as in
     `reduce("e = exp($1 - max($1)); yield e / sum(e)", x, dim=-1)`.

@@ -114,8 +114,8 @@ class Model:
         self._ports = ports.pop("evaluate")
         self.inputs, self.outputs = self._ports.inputs, self._ports.outputs
         self.entries = {name: Entry(self, name, its) for name, its in ports.items()}
-        specs = {spec.name: spec for spec in self._specs("state")}
-        self._state = State(specs, self.handle, lambda: self._owned.refresh(), self._changed)
+        kept = {spec.name: spec for spec in self._specs("state")}
+        self._state = State(kept, self.handle, lambda: self._owned.refresh(), self._changed)
         self._owned = Owned(owned or {}, self._state, self)  # what it was compiled from
         self._changes = changes  # in a plain run
         self._trains = self.trainable

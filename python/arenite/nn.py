@@ -9,7 +9,7 @@ PyTorch's do: drawn from `rng`, a numpy.random.Generator, or from the one that `
 seeds.
 """
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 import numpy as np
 
@@ -70,10 +70,12 @@ class Module:
             return object.__getattribute__(self, name)
         raise AttributeError(habits.missing(self, name, habits.MODULE))
 
-    def forward(self, *tensors: Any) -> Any:
+    def _no_forward(self, *_: Any) -> Any:
         raise NotImplementedError(
             f"{type(self).__name__} has no forward; expected a subclass that defines it"
         )
+
+    forward: Callable[..., Any] = _no_forward  # of any arguments in subclasses
 
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         return self.forward(*tensors, **named)
@@ -92,7 +94,8 @@ class Module:
         return ((name, value) for name, value in self._named(prefix) if _is_buffer(value))
 
     def _named(self, prefix: str) -> Iterator[Tuple[str, Tensor]]:
-        seen, places = set(), {}
+        seen: Set[int] = set()
+        places: Dict[str, Place] = {}
         waiting: List[Tuple[Place, Any]] = [((prefix,) if prefix else (), self)]
         while waiting:
             place, value = waiting.pop()

@@ -12,7 +12,7 @@ from .errors import InvalidError, InvalidTypeError
 from .layers import CrossEntropy
 from .networks import Network, Networks
 from .samples import Rows, Samples, Side, Spec
-from .tensor import Tensor
+from .tensor import Parameter, Tensor
 from .updates import expect_loss, expect_optimizer, settings_of, train
 
 
@@ -54,7 +54,7 @@ class Objective:
         self._classes: Optional[int] = None  # of a cross-entropy's logits
         if isinstance(loss, nn.CrossEntropyLoss):
             self.targets = self._one_target(Spec((), "int32"))
-        self.parameters: Dict[str, Tensor] = dict(module.named_parameters())
+        self.parameters: Dict[str, Parameter] = dict(module.named_parameters())
         if not self.parameters:
             raise InvalidError(f"module {module!r} without parameters; expected some to train")
         buffers = getattr(module, "named_buffers", None)
@@ -70,7 +70,7 @@ class Objective:
         """That train these parameters. Where nobody knows what targets are like, they predict."""
         owned = (*self.parameters.items(), *self._buffers.items())
         names: Dict[Tensor, str] = {tensor: name for name, tensor in owned}
-        parameters = [self.parameters[name] for name in trained]
+        parameters: List[Tensor] = [self.parameters[name] for name in trained]
 
         def build(count: int) -> Network:
             inputs, loss, entries = self._computed(count)

@@ -223,7 +223,15 @@ class Parameter(Tensor):
 
     @property
     def data(self) -> np.ndarray:
+        """The values. May be assigned an array of the parameter's type and shape, or plain numbers in
+        it.
+        """
         return self.holder.current()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        array = borrow(value, repr(self), self.dtype, self.shape)
+        self.holder.replace(frozen(np.array(array, order="C")))
 
     @property
     def trainable(self) -> bool:
@@ -239,12 +247,6 @@ class Parameter(Tensor):
         self.holder.trainable = bool(value)
 
     requires_grad = trainable
-
-    @data.setter
-    def data(self, value: Any) -> None:
-        """An array of the parameter's type and shape, or plain numbers in it."""
-        array = borrow(value, repr(self), self.dtype, self.shape)
-        self.holder.replace(frozen(np.array(array, order="C")))
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ def sgd(
     """
     operands = _updated("sgd", weight, gradient, velocity)
     operands.insert(2, as_tensor(learning_rate, "float32"))
-    rule = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
+    rule: Dict[str, Any] = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
     return _update("sgd", *operands, **rule)
 
 
@@ -101,7 +101,7 @@ def multi_sgd(
                 "(weight, gradient, velocity)"
             )
         operands += _updated("multi_sgd", *update)
-    rule = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
+    rule: Dict[str, Any] = {"momentum": float(momentum), "weight_decay": float(weight_decay)}
     return _update("multi_sgd", *operands, target=updates[0][0], **rule)
 
 
