@@ -207,19 +207,6 @@ TEST(TrainingStep, ReportsALabelOutOfRange) {
   EXPECT_NO_THROW(trainer.fit(data.train, {.epochs = 1}));  // the trainer is still usable
 }
 
-TEST(TrainingStep, RefusesABatchLargerThanTheSet) {
-  runtime::Session session;
-  train::Trainer trainer(session, nn::model("mlp").layers, small_set().shape(), options(1000, 1));
-  try {
-    trainer.fit(small_set().train, {.epochs = 1});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.what(), "a batch of 1000 from " + std::to_string(small_set().train.count) +
-                                " training samples; expected a batch no larger than the set "
-                                "(hint: use a smaller --batch or a larger --limit)");
-  }
-}
-
 TEST(TrainingStep, KeepsParametersWhenANewSplitIsSeen) {
   runtime::Session session;
   train::Trainer trainer(session, nn::model("mlp").layers, small_set().shape(), options(16, 2));
@@ -291,7 +278,6 @@ TEST_F(Trained, IsAsItWasAfterARefusedSplit) {
   EXPECT_TRUE(
       refuses([&] { trainer.evaluate(images); }, "bytes of test images; expected 77 images"));
   EXPECT_TRUE(refuses([&] { trainer.evaluate(empty); }, "0 test images"));
-  EXPECT_TRUE(refuses([&] { trainer.fit(test.first(15)); }, "a batch of 16 from 15"));
   EXPECT_EQ(trainer.fit(train, {.epochs = 1}).train.samples, small_set().train.count);
   const std::string before = trainer.weights_sha256();
   refuse_all();

@@ -257,6 +257,12 @@ int run_train(const TrainArguments& given) {
   const Samples train_samples = samples_for(inputs, train_split, "training"),
                 tested = samples_for(inputs, tested_split, tested_by(a)),
                 test = samples_for(inputs, data.test, "test");
+  if (train_samples.count() < trainer.batch()) {
+    fail({.found = fmt::format("a batch of {} from {} training samples", trainer.batch(),
+                               train_samples.count()),
+          .expected = "a batch no larger than the set",
+          .hint = "use a smaller --batch or a larger --limit"});
+  }
   trainer.prepare(&train_samples, &tested);
   trainer.prepare(nullptr, &test);
   tell_that_programs_are_built();

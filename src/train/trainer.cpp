@@ -145,12 +145,6 @@ const Samples& Trainer::Impl::samples_of(const data::Split& split, bool training
     splits.emplace_back(split, data::samples_of(split, kind));
     found = std::prev(splits.end());
   }
-  const std::int64_t count = found->second.count();
-  if (training && count < options.batch) {
-    refuse("a batch of " + std::to_string(options.batch) + " from " + std::to_string(count) +
-               " training samples",
-           "a batch no larger than the set", {}, "use a smaller --batch or a larger --limit");
-  }
   return found->second;
 }
 

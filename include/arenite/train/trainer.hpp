@@ -237,8 +237,8 @@ class Trainer {
 
   /// Builds the programs for these splits now; `fit` and `evaluate` do it when needed. The splits'
   /// bytes are borrowed until the trainer ends, or they are released. Throws Error on a split that
-  /// is empty, incomplete or of another shape, and on a batch larger than the training set; the
-  /// trainer is then as it was.
+  /// is empty, incomplete or of another shape; the trainer is then as it was. Of fewer samples than
+  /// a batch all are one.
   void prepare(const data::Split* train, const data::Split* test);
   void prepare(const Samples* train, const Samples* test);
 
