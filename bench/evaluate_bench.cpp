@@ -31,7 +31,7 @@ void evaluate_tiny(benchmark::State& bench) {
   const arenite_session_options options{.device = "cpu",
                                         .workers = static_cast<int>(bench.range(0))};
   if (arenite_session_create(&options, &session, &message) != ARENITE_OK ||
-      arenite_compile(session, tiny, nullptr, 0, &model, &message) != ARENITE_OK) {
+      arenite_model_create(session, tiny, nullptr, 0, nullptr, &model, &message) != ARENITE_OK) {
     bench.SkipWithError(message);
     arenite_free(message);
     return;
@@ -44,7 +44,7 @@ void evaluate_tiny(benchmark::State& bench) {
   times.reserve(static_cast<std::size_t>(bench.max_iterations));
   for (auto _ : bench) {
     const auto start = std::chrono::steady_clock::now();
-    arenite_evaluate(model, &input, 1, &output, 1, nullptr);
+    arenite_model_evaluate(model, &input, 1, &output, 1, nullptr);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
     times.push_back(took.count());
   }

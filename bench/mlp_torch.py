@@ -71,15 +71,15 @@ def arenite(options):
     call(lib.arenite_session_create, ctypes.byref(SessionOptions(b"cpu", options.threads)),
          ctypes.byref(session))
     named = (Tensor * 4)(*(tensor(b"constant_%d" % i, c) for i, c in enumerate(constants)))
-    call(lib.arenite_compile, session, SCRIPT.format(batch=options.batch).encode(), named,
-         ctypes.c_size_t(4), ctypes.byref(model))
+    call(lib.arenite_model_create, session, SCRIPT.format(batch=options.batch).encode(), named,
+         ctypes.c_size_t(4), None, ctypes.byref(model))
     y = array.array("f", bytes(4 * options.batch * OUTPUTS))
     given = tensor(b"input", x)
     place = ctypes.c_void_p(y.buffer_info()[0])
     arguments = (model, ctypes.byref(given), ctypes.c_size_t(1), ctypes.byref(place),
                  ctypes.c_size_t(1))
     keep = x, constants, session
-    return {"arenite": lambda: keep and call(lib.arenite_evaluate, *arguments)}, lambda: y
+    return {"arenite": lambda: keep and call(lib.arenite_model_evaluate, *arguments)}, lambda: y
 
 
 def torch(options):

@@ -40,7 +40,7 @@ int main(void) {
   arenite_session* session;
   arenite_model* model;
   check(arenite_session_create(NULL, &session, &message));
-  check(arenite_compile(session, script, first, 2, &model, &message));
+  check(arenite_model_create(session, script, first, 2, NULL, &model, &message));
 
   arenite_memory memory;
   check(arenite_model_memory(model, &memory, &message));
@@ -48,11 +48,11 @@ int main(void) {
          (long long)memory.bytes, (long long)memory.arena_bytes);
 
   for (int step = 0; step < 200; ++step) /* nobody looks: the call returns at once */
-    check(arenite_train_step(model, inputs, 2, NULL, 0, &message));
+    check(arenite_model_train_step(model, inputs, 2, NULL, 0, &message));
 
   float loss, logits[4][2];
   void* const places[] = {&loss, logits};
-  check(arenite_evaluate(model, inputs, 2, places, 2, &message));
+  check(arenite_model_evaluate(model, inputs, 2, places, 2, &message));
   printf("loss %.4f after 200 steps\n", loss);
   int wrong = 0;
   for (int i = 0; i < 4; ++i) {

@@ -44,12 +44,12 @@ class Library:
         self.c = ctypes.CDLL(str(pathlib.Path(folder) / "libarenite.so"))
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
         self.c.arenite_free.argtypes = [pointer]
-        self.c.arenite_compile.argtypes = [pointer, ctypes.c_char_p, pointer, size, pointer, pointer]
-        self.c.arenite_evaluate.argtypes = [pointer, pointer, size, pointer, size, pointer]
+        self.c.arenite_model_create.argtypes = [pointer, ctypes.c_char_p, pointer, size, pointer, pointer, pointer]
+        self.c.arenite_model_evaluate.argtypes = [pointer, pointer, size, pointer, size, pointer]
         self.c.arenite_model_free.argtypes = [pointer]
-        self.c.arenite_output_count.argtypes = [pointer]
-        self.c.arenite_output_count.restype = size
-        self.c.arenite_output.argtypes = [pointer, size, pointer, pointer]
+        self.c.arenite_model_output_count.argtypes = [pointer]
+        self.c.arenite_model_output_count.restype = size
+        self.c.arenite_model_output.argtypes = [pointer, size, pointer, pointer]
         self.c.arenite_session_create.argtypes = [pointer, pointer, pointer]
         self.c.arenite_session_destroy.argtypes = [pointer]
         self.session = ctypes.c_void_p()
@@ -76,12 +76,12 @@ class Model:
     def __init__(self, library, script, constants):
         self.library, self.model = library, ctypes.c_void_p()
         tensors, _kept = _tensors(constants)
-        library.call(library.c.arenite_compile, library.session, script.encode(), tensors,
-                     len(tensors), ctypes.byref(self.model))
+        library.call(library.c.arenite_model_create, library.session, script.encode(), tensors,
+                     len(tensors), None, ctypes.byref(self.model))
         self.outputs = []  # (type, shape)
-        for index in range(library.c.arenite_output_count(self.model)):
+        for index in range(library.c.arenite_model_output_count(self.model)):
             port = _Port()
-            library.call(library.c.arenite_output, self.model, index, ctypes.byref(port))
+            library.call(library.c.arenite_model_output, self.model, index, ctypes.byref(port))
             self.outputs.append((TYPES[port.type], tuple(port.shape[:port.rank])))
 
     def __enter__(self):
@@ -95,6 +95,6 @@ class Model:
         tensors, _kept = _tensors(inputs)
         results = [numpy.empty(shape, dtype) for dtype, shape in self.outputs]
         places = (ctypes.c_void_p * len(results))(*[result.ctypes.data for result in results])
-        self.library.call(self.library.c.arenite_evaluate, self.model, tensors, len(tensors),
+        self.library.call(self.library.c.arenite_model_evaluate, self.model, tensors, len(tensors),
                           places, len(results))
         return results

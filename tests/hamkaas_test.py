@@ -210,8 +210,8 @@ class Chains(unittest.TestCase):
                 script += f"${i} = SumNode(${i - 1}, ${max(1, i - 2)});"
             model, memory = ctypes.c_void_p(), Memory()
             self.assertEqual(
-                lib.arenite_compile(session, (script + f"result = ${length + 1};").encode(), None, ctypes.c_size_t(0),
-                                    ctypes.byref(model), ctypes.byref(message)), 0, message.value)
+                lib.arenite_model_create(session, (script + f"result = ${length + 1};").encode(), None, ctypes.c_size_t(0),
+                                         None, ctypes.byref(model), ctypes.byref(message)), 0, message.value)
             self.assertEqual(lib.arenite_model_memory(model, ctypes.byref(memory), None), 0)
             taken.append(memory.arena_bytes)
             self.assertLessEqual(memory.arena_bytes, 3 * 4096)

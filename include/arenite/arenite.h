@@ -5,10 +5,10 @@
  *   char* message = NULL;
  *   if (arenite_session_create(NULL, &session, &message) != ARENITE_OK) …   // message says why
  *   arenite_tensor weight = {"weight", data, bytes};
- *   arenite_compile(session, script, &weight, 1, &model, &message);
+ *   arenite_model_create(session, script, &weight, 1, NULL, &model, &message);
  *   arenite_tensor image = {"image", pixels, ARENITE_UNKNOWN_BYTES};
  *   void* logits = …;
- *   arenite_evaluate(model, &image, 1, &logits, 1, &message);
+ *   arenite_model_evaluate(model, &image, 1, &logits, 1, &message);
  *   arenite_model_free(model);
  *   arenite_session_destroy(session);
  *
@@ -36,7 +36,7 @@ extern "C" {
 #define ARENITE_API
 #endif
 
-/* "0.1.0". Not to be freed. */
+/* "0.2.0". Not to be freed. */
 ARENITE_API const char* arenite_version(void);
 
 /* The operators that are formulas of each element, or of rows of them, as "gelu silu": names with a
@@ -69,7 +69,7 @@ typedef struct arenite_session_options {
   /* Where models run: "cpu", "cuda" (the first GPU), "cuda:1", "auto" (a GPU if there is one), or
    * several of them as in "cuda:0+cuda:1"; NULL: as the session that runs, else "cpu". */
   const char* device;
-  int workers;        /* 0: one a usable processor (2 beside GPUs alone), or those that run */
+  int workers; /* 0: one a usable processor (2 beside GPUs alone), or those that run */
 } arenite_session_options;
 
 /* `options` may be NULL. All sessions of a process share its workers; asking for another number of
@@ -90,12 +90,6 @@ typedef struct arenite_tensor {
   const void* data;
   int64_t bytes; /* checked against the shape; ARENITE_UNKNOWN_BYTES: taken on trust */
 } arenite_tensor;
-
-/* Compiles a script (docs/script.ebnf is the grammar). Constants are copied; parameters, states
- * and buffers that it declares may stand among them, and begin with that. */
-ARENITE_API arenite_status arenite_compile(arenite_session* session, const char* script,
-                                           const arenite_tensor* constants, size_t constant_count,
-                                           arenite_model** model, char** message);
 
 /* How models are compiled; may serve for several, which have what was set by then. One thread at a
  * time. */
@@ -124,8 +118,9 @@ ARENITE_API arenite_status arenite_options_set(arenite_options* options, const c
 /* NULL is fine. */
 ARENITE_API void arenite_options_free(arenite_options* options);
 
-/* The same with options; NULL for what arenite_compile does. */
-ARENITE_API arenite_status arenite_compile_with(arenite_session* session, const char* script,
+/* Compiles a script (docs/script.ebnf is the grammar). Constants are copied; parameters, states
+ * and buffers that it declares may stand among them, and begin with that. `options` may be NULL. */
+ARENITE_API arenite_status arenite_model_create(arenite_session* session, const char* script,
                                                 const arenite_tensor* constants,
                                                 size_t constant_count,
                                                 const arenite_options* options,
@@ -146,15 +141,15 @@ typedef struct arenite_port {
   int64_t bytes;
 } arenite_port;
 
-ARENITE_API size_t arenite_input_count(const arenite_model* model);
-ARENITE_API size_t arenite_output_count(const arenite_model* model);
-ARENITE_API arenite_status arenite_input(const arenite_model* model, size_t index,
-                                         arenite_port* port, char** message);
-ARENITE_API arenite_status arenite_output(const arenite_model* model, size_t index,
-                                          arenite_port* port, char** message);
+ARENITE_API size_t arenite_model_input_count(const arenite_model* model);
+ARENITE_API size_t arenite_model_output_count(const arenite_model* model);
+ARENITE_API arenite_status arenite_model_input(const arenite_model* model, size_t index,
+                                               arenite_port* port, char** message);
+ARENITE_API arenite_status arenite_model_output(const arenite_model* model, size_t index,
+                                                arenite_port* port, char** message);
 
-/* What an operator would make, by the shape rules that arenite_compile follows: for those who write
- * scripts, and want to know at once what is wrong. `call` is the right side of a statement
+/* What an operator would make, by the shape rules that arenite_model_create follows: for those who
+ * write scripts, and want to know at once what is wrong. `call` is the right side of a statement
  * (docs/scripts.md), as "conv2d($1, $2, stride=[2, 2])", without ';'; blocks of `if` and `loop`
  * follow it. Notes ("@lane(0)") say nothing here. $1 is operands[0], and so on: their bytes are not
  * looked at, their names stand in messages and may be NULL. Writes type, shape and bytes of each
@@ -167,9 +162,10 @@ ARENITE_API arenite_status arenite_infer(const char* call, const arenite_port* o
  * room for output i. What a call finds wrong before it begins leaves the model's buffers as
  * they were. An op that finds an index out of range writes nothing, and nothing behind it changes a
  * buffer; what ops before it have replaced stays replaced. */
-ARENITE_API arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
-                                            size_t input_count, void* const* outputs,
-                                            size_t output_count, char** message);
+ARENITE_API arenite_status arenite_model_evaluate(arenite_model* model,
+                                                  const arenite_tensor* inputs, size_t input_count,
+                                                  void* const* outputs, size_t output_count,
+                                                  char** message);
 
 /* Bytes of memory: all that one evaluation touches, and what no plan could be below. */
 typedef struct arenite_memory {
@@ -203,94 +199,104 @@ typedef enum arenite_state_kind {
   ARENITE_BUFFER = 2
 } arenite_state_kind;
 
-/* Parameters, states of the optimizer, among them "step", int64 [1], how many steps there were, where
- * its optimizer, schedule or means ask for it, and buffers, among them "learning_rate", float32 [1], of
- * a model that can be trained. All begin with what arenite_compile was given among the constants,
- * else with what the script says, else with zeros. Of those that share a name, with a constant too,
- * the first has it, and others are called as "optimizer_state/step" and "buffer/learning_rate". */
-ARENITE_API size_t arenite_state_count(const arenite_model* model);
-ARENITE_API arenite_status arenite_state(const arenite_model* model, size_t index,
-                                         arenite_port* port, arenite_state_kind* kind,
-                                         char** message);
+/* Parameters, states of the optimizer, among them "step", int64 [1], how many steps there were,
+ * where its optimizer, schedule or means ask for it, and buffers, among them "learning_rate",
+ * float32 [1], of a model that can be trained. All begin with what arenite_model_create was given
+ * among the constants, else with what the script says, else with zeros. Of those that share a name,
+ * with a constant too, the first has it, and others are called as "optimizer_state/step" and
+ * "buffer/learning_rate". */
+ARENITE_API size_t arenite_model_state_count(const arenite_model* model);
+ARENITE_API arenite_status arenite_model_state(const arenite_model* model, size_t index,
+                                               arenite_port* port, arenite_state_kind* kind,
+                                               char** message);
 /* Copies all bytes of one of them out or in; `bytes` as in arenite_tensor. */
-ARENITE_API arenite_status arenite_get_state(const arenite_model* model, const char* name,
-                                             void* data, int64_t bytes, char** message);
-ARENITE_API arenite_status arenite_set_state(arenite_model* model, const char* name,
-                                             const void* data, int64_t bytes, char** message);
+ARENITE_API arenite_status arenite_model_get_state(const arenite_model* model, const char* name,
+                                                   void* data, int64_t bytes, char** message);
+ARENITE_API arenite_status arenite_model_set_state(arenite_model* model, const char* name,
+                                                   const void* data, int64_t bytes, char** message);
 
 /* All of them, by name, in one file, which is replaced as a whole. Loading a file that is damaged,
  * or made by another model, is an error, and leaves the model as it was. */
-ARENITE_API arenite_status arenite_save(const arenite_model* model, const char* path,
-                                        char** message);
-ARENITE_API arenite_status arenite_load(arenite_model* model, const char* path, char** message);
-/* The same with a text that the file keeps beside them, under a name: what the caller has to know to
- * go on; and that text, the caller's, for arenite_free: NULL where the file has none of this name. */
-ARENITE_API arenite_status arenite_save_with(const arenite_model* model, const char* path,
-                                             const char* name, const char* text, char** message);
+ARENITE_API arenite_status arenite_model_save(const arenite_model* model, const char* path,
+                                              char** message);
+ARENITE_API arenite_status arenite_model_load(arenite_model* model, const char* path,
+                                              char** message);
+/* The same with a text that the file keeps beside them, under a name: what the caller has to know
+ * to go on; and that text, the caller's, for arenite_free: NULL where the file has none of this
+ * name. */
+ARENITE_API arenite_status arenite_model_save_with(const arenite_model* model, const char* path,
+                                                   const char* name, const char* text,
+                                                   char** message);
 ARENITE_API arenite_status arenite_saved_text(const char* path, const char* name, char** text,
                                               char** message);
 
 /* ---- training ------------------------------------------------------------------------------- */
 
-/* arenite_evaluate with the means of parameters that `train(…, average(decay=0.999))` keeps, in their
- * place. */
-ARENITE_API arenite_status arenite_evaluate_averaged(arenite_model* model,
-                                                     const arenite_tensor* inputs,
-                                                     size_t input_count, void* const* outputs,
-                                                     size_t output_count, char** message);
+/* arenite_model_evaluate with the means of parameters that `train(…, average(decay=0.999))` keeps,
+ * in their place. */
+ARENITE_API arenite_status arenite_model_evaluate_averaged(arenite_model* model,
+                                                           const arenite_tensor* inputs,
+                                                           size_t input_count, void* const* outputs,
+                                                           size_t output_count, char** message);
 /* 1 where the script has a `train` statement. */
-ARENITE_API int arenite_is_trainable(const arenite_model* model);
+ARENITE_API int arenite_model_is_trainable(const arenite_model* model);
 /* What steps are scaled by, "learning_rate" among the states. It is at least 0, and finite. */
-ARENITE_API arenite_status arenite_learning_rate(const arenite_model* model, float* rate,
-                                                 char** message);
-ARENITE_API arenite_status arenite_set_learning_rate(arenite_model* model, float rate,
-                                                     char** message);
+ARENITE_API arenite_status arenite_model_learning_rate(const arenite_model* model, float* rate,
+                                                       char** message);
+ARENITE_API arenite_status arenite_model_set_learning_rate(arenite_model* model, float rate,
+                                                           char** message);
 /* Parameters that were to be trained, but that the loss does not depend on, by name, a line each:
  * they stay as they are. The caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_untrained(const arenite_model* model, char** text,
                                                    char** message);
-/* One step: outputs as arenite_evaluate gives them, before the parameters change. `outputs` may be
- * NULL, with a count of 0, where nobody looks. arenite_evaluate trains nothing. */
-ARENITE_API arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
-                                              size_t input_count, void* const* outputs,
-                                              size_t output_count, char** message);
+/* One step: outputs as arenite_model_evaluate gives them, before the parameters change. `outputs`
+ * may be NULL, with a count of 0, where nobody looks. arenite_model_evaluate trains nothing. */
+ARENITE_API arenite_status arenite_model_train_step(arenite_model* model,
+                                                    const arenite_tensor* inputs,
+                                                    size_t input_count, void* const* outputs,
+                                                    size_t output_count, char** message);
 
-/* ---- entries, and sizes that a script leaves open ------------------------------------------------ */
+/* ---- entries, and sizes that a script leaves open
+ * ------------------------------------------------ */
 
 /* What [rows<=64, 784] is in a run: {"rows", 40}. Where a call is not told, a size is at its bound,
- * as arenite_input and arenite_output have it. */
+ * as arenite_model_input and arenite_model_output have it. */
 typedef struct arenite_size {
   const char* name;
   int64_t value;
 } arenite_size;
 
-/* `entry` says what: "evaluate", "averaged" or "train", as arenite_evaluate, arenite_evaluate_averaged
- * and arenite_train_step do, at these sizes; "accumulate", a step without its update, whose gradients
- * the next "train" takes as well, where the script says `train(…, accumulate=4)`; or one of the
- * script's own, `entry predict = $9;`, which takes the inputs that its outputs need, and no others.
- * Programs of all sizes share the memory of the largest,
- * which grows where one does not fit. One that is not there yet is built, which is no step. */
-ARENITE_API arenite_status arenite_run(arenite_model* model, const char* entry,
-                                       const arenite_size* sizes, size_t size_count,
-                                       const arenite_tensor* inputs, size_t input_count,
-                                       void* const* outputs, size_t output_count, char** message);
-/* Builds ahead what runs at these sizes. */
-ARENITE_API arenite_status arenite_prepare(arenite_model* model, const arenite_size* sizes,
-                                           size_t size_count, char** message);
-/* An output of an entry at these sizes, without a name. */
-ARENITE_API arenite_status arenite_output_at(const arenite_model* model, const char* entry,
-                                             size_t index, const arenite_size* sizes,
-                                             size_t size_count, arenite_port* port,
+/* `entry` says what: "evaluate", "averaged" or "train", as arenite_model_evaluate,
+ * arenite_model_evaluate_averaged and arenite_model_train_step do, at these sizes; "accumulate", a
+ * step without its update, whose gradients the next "train" takes as well, where the script says
+ * `train(…, accumulate=4)`; or one of the script's own, `entry predict = $9;`, which takes the
+ * inputs that its outputs need, and no others. Programs of all sizes share the memory of the
+ * largest, which grows where one does not fit. One that is not there yet is built, which is no
+ * step. */
+ARENITE_API arenite_status arenite_model_run(arenite_model* model, const char* entry,
+                                             const arenite_size* sizes, size_t size_count,
+                                             const arenite_tensor* inputs, size_t input_count,
+                                             void* const* outputs, size_t output_count,
                                              char** message);
+/* Builds ahead what runs at these sizes. */
+ARENITE_API arenite_status arenite_model_prepare(arenite_model* model, const arenite_size* sizes,
+                                                 size_t size_count, char** message);
+/* An output of an entry at these sizes, without a name. */
+ARENITE_API arenite_status arenite_model_output_at(const arenite_model* model, const char* entry,
+                                                   size_t index, const arenite_size* sizes,
+                                                   size_t size_count, arenite_port* port,
+                                                   char** message);
 /* {"sizes": {"rows": 64}, "inputs": {"x": ["rows", ""]}, "entries": [{"name": "predict", "inputs":
  * ["x"], "outputs": ["output_0"]}, …], "programs": [{"entry": "train", "sizes": {"rows": 40},
- * "arena_bytes": …, "fit": "own plan", "milliseconds": …, "runs": 3}, …]}: bounds, what axes of inputs
- * they are, and what is built, the largest first. The caller's, for arenite_free. */
+ * "arena_bytes": …, "fit": "own plan", "milliseconds": …, "runs": 3}, …]}: bounds, what axes of
+ * inputs they are, and what is built, the largest first. The caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_programs(const arenite_model* model, char** json,
                                                   char** message);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include <arenite/earlier_names.h>
 
 #endif /* ARENITE_ARENITE_H */

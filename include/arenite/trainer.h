@@ -161,14 +161,14 @@ ARENITE_API arenite_status arenite_trainer_release(arenite_trainer* trainer,
 ARENITE_API int64_t arenite_trainer_steps(const arenite_trainer* trainer);
 ARENITE_API int arenite_trainer_epochs(const arenite_trainer* trainer);
 
-/* As arenite_learning_rate and arenite_set_learning_rate. */
+/* As arenite_model_learning_rate and arenite_model_set_learning_rate. */
 ARENITE_API arenite_status arenite_trainer_learning_rate(arenite_trainer* trainer, float* rate,
                                                          char** message);
 ARENITE_API arenite_status arenite_trainer_set_learning_rate(arenite_trainer* trainer, float rate,
                                                              char** message);
 
-/* As arenite_state_count and those behind it. States may be set before samples are seen, and read
- * behind them. */
+/* As arenite_model_state_count and those behind it. States may be set before samples are seen, and
+ * read behind them. */
 ARENITE_API size_t arenite_trainer_state_count(const arenite_trainer* trainer);
 ARENITE_API arenite_status arenite_trainer_state(const arenite_trainer* trainer, size_t index,
                                                  arenite_port* port, arenite_state_kind* kind,
@@ -184,7 +184,7 @@ ARENITE_API arenite_status arenite_trainer_weights_sha256(arenite_trainer* train
                                                           char** message);
 
 /* All that a run keeps, and how far it is, in one file, which is replaced as a whole; and with a
- * text of the caller's, as arenite_save_with, for arenite_saved_text. */
+ * text of the caller's, as arenite_model_save_with, for arenite_saved_text. */
 ARENITE_API arenite_status arenite_trainer_save(arenite_trainer* trainer, const char* path,
                                                 char** message);
 ARENITE_API arenite_status arenite_trainer_save_with(arenite_trainer* trainer, const char* path,

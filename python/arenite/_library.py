@@ -103,10 +103,10 @@ _PLAIN: Dict[str, Any] = {
     "session_workers": (c_int, [c_void_p]),
     "options_free": (None, [c_void_p]),
     "model_free": (None, [c_void_p]),
-    "input_count": (c_size_t, [c_void_p]),
-    "output_count": (c_size_t, [c_void_p]),
-    "state_count": (c_size_t, [c_void_p]),
-    "is_trainable": (c_int, [c_void_p]),
+    "model_input_count": (c_size_t, [c_void_p]),
+    "model_output_count": (c_size_t, [c_void_p]),
+    "model_state_count": (c_size_t, [c_void_p]),
+    "model_is_trainable": (c_int, [c_void_p]),
     "trainer_options_free": (None, [c_void_p]),
     "trainer_free": (None, [c_void_p]),
     "trainer_state_count": (c_size_t, [c_void_p]),
@@ -119,27 +119,27 @@ _PLAIN: Dict[str, Any] = {
 # Functions that return a status: what they take before the place of their message.
 _CHECKED: Dict[str, List[Any]] = {
     "session_create": [POINTER(SessionOptions), _ANY_PLACE],
-    "learning_rate": [c_void_p, POINTER(c_float)],
-    "set_learning_rate": [c_void_p, c_float],
+    "model_learning_rate": [c_void_p, POINTER(c_float)],
+    "model_set_learning_rate": [c_void_p, c_float],
     "model_untrained": [c_void_p, _ANY_PLACE],
     "options_create": [_ANY_PLACE],
     "options_set": [c_void_p, c_char_p, c_char_p],
-    "compile_with": [c_void_p, c_char_p, *_NAMED, c_void_p, _ANY_PLACE],
+    "model_create": [c_void_p, c_char_p, *_NAMED, c_void_p, _ANY_PLACE],
     "infer": [c_char_p, *_PORTS, *_PORTS, POINTER(c_size_t)],
-    "input": [c_void_p, c_size_t, POINTER(Port)],
-    "output": [c_void_p, c_size_t, POINTER(Port)],
-    "output_at": [c_void_p, c_char_p, c_size_t, *_SIZES, POINTER(Port)],
-    "run": [c_void_p, c_char_p, *_SIZES, *_NAMED, *_OUTPUTS],
-    "prepare": [c_void_p, *_SIZES],
+    "model_input": [c_void_p, c_size_t, POINTER(Port)],
+    "model_output": [c_void_p, c_size_t, POINTER(Port)],
+    "model_output_at": [c_void_p, c_char_p, c_size_t, *_SIZES, POINTER(Port)],
+    "model_run": [c_void_p, c_char_p, *_SIZES, *_NAMED, *_OUTPUTS],
+    "model_prepare": [c_void_p, *_SIZES],
     "model_programs": [c_void_p, _ANY_PLACE],
     "model_memory": [c_void_p, POINTER(Memory)],
     "model_plan": [c_void_p, _ANY_PLACE],
     "model_picture": [c_void_p, _ANY_PLACE],
-    "state": [c_void_p, c_size_t, POINTER(Port), POINTER(c_int)],
-    "get_state": [c_void_p, c_char_p, c_void_p, c_int64],
-    "set_state": [c_void_p, c_char_p, c_void_p, c_int64],
-    "save": [c_void_p, c_char_p],
-    "load": [c_void_p, c_char_p],
+    "model_state": [c_void_p, c_size_t, POINTER(Port), POINTER(c_int)],
+    "model_get_state": [c_void_p, c_char_p, c_void_p, c_int64],
+    "model_set_state": [c_void_p, c_char_p, c_void_p, c_int64],
+    "model_save": [c_void_p, c_char_p],
+    "model_load": [c_void_p, c_char_p],
     "saved_text": [c_char_p, c_char_p, POINTER(c_void_p)],
     "trainer_options_create": [_ANY_PLACE],
     "trainer_options_set": [c_void_p, c_char_p, c_char_p],
@@ -168,7 +168,7 @@ _CHECKED: Dict[str, List[Any]] = {
 
 
 class Library:
-    """The functions of arenite.h and trainer.h as attributes, without their prefix: `lib.evaluate(…)`.
+    """The functions of arenite.h and trainer.h as attributes, without their prefix: `lib.model_run(…)`.
 
     Those that return a status take no message: they raise `InvalidError` or `Error` with its text.
     A function that the library does not have is an error when it is asked for, not before.

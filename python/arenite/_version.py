@@ -1,3 +1,3 @@
 """The package's version, which is its library's (CMakeLists.txt)."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

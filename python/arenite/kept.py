@@ -40,7 +40,7 @@ class State(MutableMapping[str, np.ndarray]):
         handle: Handle,
         refresh: Callable[[], None],
         changed: Callable[[], None],
-        functions: str = "",
+        functions: str = "model_",
     ):
         self.specs = specs
         self._handle = handle

@@ -92,7 +92,7 @@ class Model:
             chosen.handle.get(),
             ctypes.byref(place),
         )
-        session.handle.call(lib.compile_with, *given)
+        session.handle.call(lib.model_create, *given)
         self.handle = Handle(self, place.value, lib.model_free, "model")
         self.script = script
         said = self._said()
@@ -128,8 +128,8 @@ class Model:
         """Of each "input", "output" or "state"."""
         lib, port, kind, specs = library(), Port(), ctypes.c_int(), []
         places = [ctypes.byref(port), ctypes.byref(kind)][: 2 if what == "state" else 1]
-        for index in range(self.handle.call(getattr(lib, f"{what}_count"))):
-            self.handle.call(getattr(lib, what), index, *places)
+        for index in range(self.handle.call(getattr(lib, f"model_{what}_count"))):
+            self.handle.call(getattr(lib, f"model_{what}"), index, *places)
             specs.append(spec_of(port, KINDS[kind.value] if what == "state" else ""))
         return specs
 
@@ -148,7 +148,7 @@ class Model:
     def prepare(self, **sizes: int) -> None:
         """Builds ahead what runs at these sizes; those not given are at their bounds."""
         given = named_sizes({name: integer(f"size {name!r}", n) for name, n in sizes.items()})
-        self.handle.call(library().prepare, given, len(given))
+        self.handle.call(library().model_prepare, given, len(given))
 
     @property
     def programs(self) -> List[Program]:
@@ -197,20 +197,20 @@ class Model:
     @property
     def trainable(self) -> bool:
         """Whether it was compiled with `arenite.train(…)` among its updates."""
-        return bool(self.handle.call(library().is_trainable))
+        return bool(self.handle.call(library().model_is_trainable))
 
     @property
     def learning_rate(self) -> float:
         """What steps are scaled by, at least 0. Between steps it may be changed."""
         rate = ctypes.c_float()
-        self.handle.call(library().learning_rate, ctypes.byref(rate))
+        self.handle.call(library().model_learning_rate, ctypes.byref(rate))
         return rate.value
 
     @learning_rate.setter
     def learning_rate(self, rate: Any) -> None:
         if not is_number(rate):
             raise InvalidTypeError(f"a learning rate {rate!r}; expected a number")
-        self.handle.call(library().set_learning_rate, float(rate))
+        self.handle.call(library().model_set_learning_rate, float(rate))
 
     def _untrained(self) -> Tuple[str, ...]:
         text = ctypes.c_void_p()
@@ -256,13 +256,13 @@ class Model:
     def save(self, path: Any) -> None:
         """Writes all of `state` into one file, which is replaced as a whole."""
         self._owned.refresh()
-        self.handle.call(library().save, encode_path(path))
+        self.handle.call(library().model_save, encode_path(path))
 
     def load(self, path: Any) -> None:
         """Reads what `save` wrote. A damaged file, or another model's, is an error, and changes
         nothing.
         """
-        self.handle.call(library().load, encode_path(path))
+        self.handle.call(library().model_load, encode_path(path))
         self._changed()
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ class Ports:
         lib, port, given, found = library(), Port(), named_sizes(sizes), []
         for index, name in enumerate(names):
             arguments = encode(self._entry), index, given, len(given), ctypes.byref(port)
-            self._handle.call(lib.output_at, *arguments)
+            self._handle.call(lib.model_output_at, *arguments)
             found.append(spec_of(port)._replace(name=name))
         return found
 
@@ -174,7 +174,7 @@ class Ports:
         places = self._places(*[array.ctypes.data for array in made])
         sizes = here.sizes, len(here.sizes or ())
         arguments = (encode(entry), *sizes, items, len(items), places, len(made))
-        self._handle.call(library().run, *arguments)
+        self._handle.call(library().model_run, *arguments)
         return made
 
     def _check_out(self, out: Sequence[np.ndarray], here: _Sized) -> List[np.ndarray]:

@@ -15,17 +15,17 @@ from arenite._library import library
 def addresses_given_to_c(model, **inputs):
     """Where the library is told that the inputs lie, in their order."""
     lib, seen = library(), []
-    run = lib.run
+    run = lib.model_run
 
     def spy(handle, entry, sizes, size_count, items, count, places, outputs):
         seen.extend(items[i].data for i in range(count))
         return run(handle, entry, sizes, size_count, items, count, places, outputs)
 
-    lib.run = spy
+    lib.model_run = spy
     try:
         model(**inputs)
     finally:
-        lib.run = run
+        lib.model_run = run
     return seen
 
 

@@ -73,12 +73,12 @@ class Processes(unittest.TestCase):
             "from arenite._library import library\n"
             "library()._dll = object()\n"
             "library().version_text = lambda: '0.0.1'\n"
-            "try:\n    library().state_count\nexcept Exception as error:\n    print(error)",
+            "try:\n    library().model_state_count\nexcept Exception as error:\n    print(error)",
         )
         self.assertEqual(done.stderr, "")
         self.assertRegex(
             done.stdout,
-            r"^.*libarenite\.so of version 0\.0\.1 has no arenite_state_count; expected the "
+            r"^.*libarenite\.so of version 0\.0\.1 has no arenite_model_state_count; expected the "
             r"library "
             "that this package was made with\n$",
         )

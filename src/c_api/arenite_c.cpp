@@ -1,3 +1,6 @@
+// Functions by their earlier names are more symbols of the same ones.
+#define ARENITE_EARLIER_NAME(earlier, now) \
+  ARENITE_API extern __typeof__(now) earlier __attribute__((alias(#now), nothrow))
 #include <arenite/arenite.h>
 #include <arenite/error.hpp>
 #include <arenite/graph/text.hpp>
@@ -107,13 +110,7 @@ int arenite_session_workers(const arenite_session* session) {
   return session == nullptr ? 0 : session->workers->workers();
 }
 
-arenite_status arenite_compile(arenite_session* session, const char* script,
-                               const arenite_tensor* constants, size_t constant_count,
-                               arenite_model** model, char** message) {
-  return arenite_compile_with(session, script, constants, constant_count, nullptr, model, message);
-}
-
-arenite_status arenite_compile_with(arenite_session* session, const char* script,
+arenite_status arenite_model_create(arenite_session* session, const char* script,
                                     const arenite_tensor* constants, size_t constant_count,
                                     const arenite_options* options, arenite_model** model,
                                     char** message) {
@@ -161,56 +158,98 @@ arenite_status arenite_infer(const char* call, const arenite_port* operands, siz
   });
 }
 
+arenite_status arenite_model_close(arenite_model* model, char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    one.model.close();
+  });
+}
+
 void arenite_model_free(arenite_model* model) { delete model; }
 
-size_t arenite_input_count(const arenite_model* model) {
+size_t arenite_model_input_count(const arenite_model* model) {
   return model == nullptr ? 0 : model->model.inputs().size();
 }
-size_t arenite_output_count(const arenite_model* model) {
+size_t arenite_model_output_count(const arenite_model* model) {
   return model == nullptr ? 0 : model->model.outputs().size();
 }
 
-arenite_status arenite_input(const arenite_model* model, size_t index, arenite_port* port,
-                             char** message) {
+arenite_status arenite_model_input(const arenite_model* model, size_t index, arenite_port* port,
+                                   char** message) {
   return run(message, [&] {
     write(one_of(given(model, "the model").model.inputs(), index, "input"), port);
   });
 }
-arenite_status arenite_output(const arenite_model* model, size_t index, arenite_port* port,
-                              char** message) {
+arenite_status arenite_model_output(const arenite_model* model, size_t index, arenite_port* port,
+                                    char** message) {
   return run(message, [&] {
     write(one_of(given(model, "the model").model.outputs(), index, "output"), port);
   });
 }
 
-arenite_status arenite_evaluate(arenite_model* model, const arenite_tensor* inputs,
-                                size_t input_count, void* const* outputs, size_t output_count,
-                                char** message) {
+arenite_status arenite_model_evaluate(arenite_model* model, const arenite_tensor* inputs,
+                                      size_t input_count, void* const* outputs, size_t output_count,
+                                      char** message) {
   return run(message, [&] {
     feed(model, "evaluate", nullptr, 0, inputs, input_count, outputs, output_count);
   });
 }
 
-arenite_status arenite_evaluate_averaged(arenite_model* model, const arenite_tensor* inputs,
-                                         size_t input_count, void* const* outputs,
-                                         size_t output_count, char** message) {
+arenite_status arenite_model_evaluate_averaged(arenite_model* model, const arenite_tensor* inputs,
+                                               size_t input_count, void* const* outputs,
+                                               size_t output_count, char** message) {
   return run(message, [&] {
     feed(model, "averaged", nullptr, 0, inputs, input_count, outputs, output_count);
   });
 }
 
-int arenite_is_trainable(const arenite_model* model) {
+arenite_status arenite_model_run(arenite_model* model, const char* entry, const arenite_size* sizes,
+                                 size_t size_count, const arenite_tensor* inputs,
+                                 size_t input_count, void* const* outputs, size_t output_count,
+                                 char** message) {
+  return run(message, [&] {
+    feed(model, &given(entry, "the entry"), sizes, size_count, inputs, input_count, outputs,
+         output_count);
+  });
+}
+
+arenite_status arenite_model_prepare(arenite_model* model, const arenite_size* sizes,
+                                     size_t size_count, char** message) {
+  return run(message, [&] {
+    arenite_model& one = given(model, "the model");
+    const std::lock_guard lock(one.one_at_a_time);
+    read(sizes, size_count, one.sizes);
+    one.model.prepare(one.sizes);
+  });
+}
+
+arenite_status arenite_model_output_at(const arenite_model* model, const char* entry, size_t index,
+                                       const arenite_size* sizes, size_t size_count,
+                                       arenite_port* port, char** message) {
+  return run(message, [&] {
+    graph::SizeValues named;
+    read(sizes, size_count, named);
+    const std::vector<Port> outputs =
+        given(model, "the model").model.outputs_of(&given(entry, "the entry"), named);
+    write(one_of(outputs, index, "output"), port);
+    port->name = nullptr;
+  });
+}
+
+int arenite_model_is_trainable(const arenite_model* model) {
   return model != nullptr && model->model.is_trainable() ? 1 : 0;
 }
 
-arenite_status arenite_train_step(arenite_model* model, const arenite_tensor* inputs,
-                                  size_t input_count, void* const* outputs, size_t output_count,
-                                  char** message) {
+arenite_status arenite_model_train_step(arenite_model* model, const arenite_tensor* inputs,
+                                        size_t input_count, void* const* outputs,
+                                        size_t output_count, char** message) {
   return run(message,
              [&] { feed(model, "train", nullptr, 0, inputs, input_count, outputs, output_count); });
 }
 
-arenite_status arenite_learning_rate(const arenite_model* model, float* rate, char** message) {
+arenite_status arenite_model_learning_rate(const arenite_model* model, float* rate,
+                                           char** message) {
   return run(message, [&] {
     const arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
@@ -218,7 +257,7 @@ arenite_status arenite_learning_rate(const arenite_model* model, float* rate, ch
   });
 }
 
-arenite_status arenite_set_learning_rate(arenite_model* model, float rate, char** message) {
+arenite_status arenite_model_set_learning_rate(arenite_model* model, float rate, char** message) {
   return run(message, [&] {
     arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
@@ -233,12 +272,12 @@ arenite_status arenite_model_untrained(const arenite_model* model, char** text, 
   });
 }
 
-size_t arenite_state_count(const arenite_model* model) {
+size_t arenite_model_state_count(const arenite_model* model) {
   return model == nullptr ? 0 : model->model.states().size();
 }
 
-arenite_status arenite_state(const arenite_model* model, size_t index, arenite_port* port,
-                             arenite_state_kind* kind, char** message) {
+arenite_status arenite_model_state(const arenite_model* model, size_t index, arenite_port* port,
+                                   arenite_state_kind* kind, char** message) {
   return run(message, [&] {
     const auto& states = given(model, "the model").model.states();
     const StatePort& state = one_of(states, index, "state");
@@ -248,8 +287,8 @@ arenite_status arenite_state(const arenite_model* model, size_t index, arenite_p
   });
 }
 
-arenite_status arenite_get_state(const arenite_model* model, const char* name, void* data,
-                                 int64_t bytes, char** message) {
+arenite_status arenite_model_get_state(const arenite_model* model, const char* name, void* data,
+                                       int64_t bytes, char** message) {
   return run(message, [&] {
     const arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
@@ -258,8 +297,8 @@ arenite_status arenite_get_state(const arenite_model* model, const char* name, v
   });
 }
 
-arenite_status arenite_set_state(arenite_model* model, const char* name, const void* data,
-                                 int64_t bytes, char** message) {
+arenite_status arenite_model_set_state(arenite_model* model, const char* name, const void* data,
+                                       int64_t bytes, char** message) {
   return run(message, [&] {
     arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
@@ -267,7 +306,7 @@ arenite_status arenite_set_state(arenite_model* model, const char* name, const v
   });
 }
 
-arenite_status arenite_save(const arenite_model* model, const char* path, char** message) {
+arenite_status arenite_model_save(const arenite_model* model, const char* path, char** message) {
   return run(message, [&] {
     const arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
@@ -275,7 +314,7 @@ arenite_status arenite_save(const arenite_model* model, const char* path, char**
   });
 }
 
-arenite_status arenite_load(arenite_model* model, const char* path, char** message) {
+arenite_status arenite_model_load(arenite_model* model, const char* path, char** message) {
   return run(message, [&] {
     arenite_model& one = given(model, "the model");
     const std::lock_guard lock(one.one_at_a_time);
@@ -283,8 +322,8 @@ arenite_status arenite_load(arenite_model* model, const char* path, char** messa
   });
 }
 
-arenite_status arenite_save_with(const arenite_model* model, const char* path, const char* name,
-                                 const char* text, char** message) {
+arenite_status arenite_model_save_with(const arenite_model* model, const char* path,
+                                       const char* name, const char* text, char** message) {
   return run(message, [&] {
     const arenite_model& one = given(model, "the model");
     const SavedWords said{{&given(name, "the name"), &given(text, "the text")}};
@@ -329,4 +368,10 @@ arenite_status arenite_model_copies(const arenite_model* model, char** text, cha
   return run(message, [&] {
     hand_over(lines_of(given(model, "the model").model.copies()), given(text, "the text's place"));
   });
+}
+
+arenite_status arenite_compile(arenite_session* session, const char* script,
+                               const arenite_tensor* constants, size_t constant_count,
+                               arenite_model** model, char** message) {
+  return arenite_model_create(session, script, constants, constant_count, nullptr, model, message);
 }

@@ -60,14 +60,15 @@ struct CApi : ::testing::Test {
     const arenite_tensor constant = tensor("weight", weight);
     EXPECT_EQ(message_of(ARENITE_OK,
                          [&](char** message) {
-                           return arenite_compile(session, script, &constant, 1, &model, message);
+                           return arenite_model_create(session, script, &constant, 1, nullptr,
+                                                       &model, message);
                          }),
               "");
   }
   std::string evaluate(arenite_status expected, const std::vector<arenite_tensor>& inputs) {
     void* out = y.data();
     return message_of(expected, [&](char** message) {
-      return arenite_evaluate(model, inputs.data(), inputs.size(), &out, 1, message);
+      return arenite_model_evaluate(model, inputs.data(), inputs.size(), &out, 1, message);
     });
   }
 };
@@ -80,16 +81,16 @@ TEST_F(CApi, CompilesAndEvaluates) {
   EXPECT_EQ(evaluate(ARENITE_OK, {tensor("x", x)}), "");
   EXPECT_EQ(y, (Floats{6, 0, 0, 1}));
 
-  ASSERT_EQ(arenite_input_count(model), 1U);
-  ASSERT_EQ(arenite_output_count(model), 1U);
+  ASSERT_EQ(arenite_model_input_count(model), 1U);
+  ASSERT_EQ(arenite_model_output_count(model), 1U);
   arenite_port port;
-  ASSERT_EQ(arenite_input(model, 0, &port, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_input(model, 0, &port, nullptr), ARENITE_OK);
   EXPECT_EQ(std::string(port.name), "x");
   EXPECT_EQ(port.type, ARENITE_FLOAT32);
   EXPECT_EQ(port.rank, 2);
   EXPECT_EQ(port.shape[1], 3);
   EXPECT_EQ(port.bytes, 24);
-  ASSERT_EQ(arenite_output(model, 0, &port, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_output(model, 0, &port, nullptr), ARENITE_OK);
   EXPECT_EQ(std::string(port.name), "output_0");
 }
 
@@ -107,10 +108,10 @@ TEST_F(CApi, TellsOfItsMemory) {
 }
 
 TEST_F(CApi, DrawsItsPlan) {
-  ASSERT_EQ(arenite_compile(session,
-                            "$1 = InputTensor(x, float32, [2, 3]); $2 = relu($1);"
-                            "$3 = permute($2, [1, 0]); result = $3;",
-                            nullptr, 0, &model, nullptr),
+  ASSERT_EQ(arenite_model_create(session,
+                                 "$1 = InputTensor(x, float32, [2, 3]); $2 = relu($1);"
+                                 "$3 = permute($2, [1, 0]); result = $3;",
+                                 nullptr, 0, nullptr, &model, nullptr),
             ARENITE_OK);
   char* svg = nullptr;
   ASSERT_EQ(arenite_model_picture(model, &svg, nullptr), ARENITE_OK);
@@ -120,8 +121,8 @@ TEST_F(CApi, DrawsItsPlan) {
   EXPECT_NE(picture.find("relu"), std::string::npos) << picture;
   // Nothing to place: an empty picture, no error.
   arenite_model* empty = nullptr;
-  ASSERT_EQ(arenite_compile(session, "$1 = InputTensor(x, float32, [1]); result = $1;", nullptr, 0,
-                            &empty, nullptr),
+  ASSERT_EQ(arenite_model_create(session, "$1 = InputTensor(x, float32, [1]); result = $1;",
+                                 nullptr, 0, nullptr, &empty, nullptr),
             ARENITE_OK);
   EXPECT_EQ(arenite_model_picture(empty, &svg, nullptr), ARENITE_OK);
   arenite_free(svg);
@@ -143,7 +144,8 @@ TEST_F(CApi, TellsWhereItCopies) {
                              "); result = $5;";
     arenite_model_free(model);
     model = nullptr;
-    EXPECT_EQ(arenite_compile(session, text.c_str(), nullptr, 0, &model, nullptr), ARENITE_OK);
+    EXPECT_EQ(arenite_model_create(session, text.c_str(), nullptr, 0, nullptr, &model, nullptr),
+              ARENITE_OK);
     char* said = nullptr;
     EXPECT_EQ(arenite_model_copies(model, &said, nullptr), ARENITE_OK);
     const std::string lines = said;
@@ -183,7 +185,7 @@ TEST_F(CApi, SaysWhatIsWrong) {
   EXPECT_EQ(other, nullptr);
   const auto compiled = [&](const char* text, std::size_t constants) {
     return message_of(ARENITE_INVALID, [&](char** message) {
-      return arenite_compile(session, text, nullptr, constants, &model, message);
+      return arenite_model_create(session, text, nullptr, constants, nullptr, &model, message);
     });
   };
   EXPECT_EQ(compiled("$1 = relu($2);", 0),
@@ -201,19 +203,20 @@ TEST_F(CApi, SaysWhatIsWrong) {
             "16 bytes of input 'x'; expected 24, as it is float32 [2, 3]");
   EXPECT_EQ(evaluate(ARENITE_OK, {{"x", x.data(), ARENITE_UNKNOWN_BYTES}}), "");
   arenite_port port;
-  EXPECT_EQ(message_of(ARENITE_INVALID,
-                       [&](char** message) { return arenite_output(model, 1, &port, message); }),
-            "output 1; expected one of 1");
+  EXPECT_EQ(
+      message_of(ARENITE_INVALID,
+                 [&](char** message) { return arenite_model_output(model, 1, &port, message); }),
+      "output 1; expected one of 1");
   EXPECT_EQ(message_of(ARENITE_INVALID,
                        [&](char** message) {
-                         return arenite_evaluate(nullptr, nullptr, 0, nullptr, 0, message);
+                         return arenite_model_evaluate(nullptr, nullptr, 0, nullptr, 0, message);
                        }),
             "null for the model; expected a pointer");
   // Nothing to free, nothing to count.
   arenite_free(nullptr);
   arenite_model_free(nullptr);
   arenite_session_destroy(nullptr);
-  EXPECT_EQ(arenite_input_count(nullptr), 0U);
+  EXPECT_EQ(arenite_model_input_count(nullptr), 0U);
 }
 
 struct TrainedCApi : CApi {
@@ -232,22 +235,23 @@ struct TrainedCApi : CApi {
     const arenite_tensor constant = tensor("weight", first);
     ASSERT_EQ(message_of(ARENITE_OK,
                          [&](char** message) {
-                           return arenite_compile(session, trained, &constant, 1, &model, message);
+                           return arenite_model_create(session, trained, &constant, 1, nullptr,
+                                                       &model, message);
                          }),
               "");
-    ASSERT_EQ(arenite_is_trainable(model), 1);
+    ASSERT_EQ(arenite_model_is_trainable(model), 1);
   }
   std::string step() {
     const arenite_tensor input = tensor("x", x);
     void* out = &loss;
     return message_of(ARENITE_OK, [&](char** message) {
-      return arenite_train_step(model, &input, 1, &out, 1, message);
+      return arenite_model_train_step(model, &input, 1, &out, 1, message);
     });
   }
   Floats kept(const char* name, std::size_t size) {
     Floats values(size);
     const auto bytes = static_cast<std::int64_t>(size * sizeof(float));
-    EXPECT_EQ(arenite_get_state(model, name, values.data(), bytes, nullptr), ARENITE_OK);
+    EXPECT_EQ(arenite_model_get_state(model, name, values.data(), bytes, nullptr), ARENITE_OK);
     return values;
   }
 };
@@ -259,31 +263,32 @@ TEST_F(TrainedCApi, StepsAndKeepsParameters) {
   EXPECT_EQ(loss, 10);
   EXPECT_EQ(kept("weight", 3), (Floats{0, -0.75, 1.25}));
   const float slower = 0;
-  EXPECT_EQ(arenite_set_state(model, "learning_rate", &slower, sizeof slower, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_set_state(model, "learning_rate", &slower, sizeof slower, nullptr),
+            ARENITE_OK);
   EXPECT_EQ(step(), "");
   EXPECT_EQ(loss, 0.25);
   EXPECT_EQ(kept("weight", 3), (Floats{0, -0.75, 1.25}));
   // Nobody looks, and an evaluation trains nothing.
   const arenite_tensor input = tensor("x", x);
-  EXPECT_EQ(arenite_train_step(model, &input, 1, nullptr, 0, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_train_step(model, &input, 1, nullptr, 0, nullptr), ARENITE_OK);
   void* out = &loss;
-  EXPECT_EQ(arenite_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
   EXPECT_EQ(loss, 0.25);
 
-  ASSERT_EQ(arenite_state_count(model), 2U);
+  ASSERT_EQ(arenite_model_state_count(model), 2U);
   arenite_port port;
   arenite_state_kind kind = ARENITE_BUFFER;
-  ASSERT_EQ(arenite_state(model, 0, &port, &kind, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_state(model, 0, &port, &kind, nullptr), ARENITE_OK);
   EXPECT_EQ(std::string(port.name), "weight");
   EXPECT_EQ(kind, ARENITE_PARAMETER);
-  ASSERT_EQ(arenite_state(model, 1, &port, &kind, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_state(model, 1, &port, &kind, nullptr), ARENITE_OK);
   EXPECT_EQ(std::string(port.name), "learning_rate");
   EXPECT_EQ(kind, ARENITE_BUFFER);
   float rate = 0;
-  EXPECT_EQ(arenite_set_learning_rate(model, 0.125F, nullptr), ARENITE_OK);
-  EXPECT_EQ(arenite_learning_rate(model, &rate, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_set_learning_rate(model, 0.125F, nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_learning_rate(model, &rate, nullptr), ARENITE_OK);
   EXPECT_EQ(rate, 0.125F);
-  EXPECT_EQ(arenite_set_learning_rate(model, -1, nullptr), ARENITE_INVALID);
+  EXPECT_EQ(arenite_model_set_learning_rate(model, -1, nullptr), ARENITE_INVALID);
   char* untrained = nullptr;
   EXPECT_EQ(arenite_model_untrained(model, &untrained, nullptr), ARENITE_OK);
   EXPECT_STREQ(untrained, "");
@@ -294,24 +299,25 @@ TEST_F(TrainedCApi, SavesAndLoads) {
   train();
   EXPECT_EQ(step(), "");
   const std::string path = ::testing::TempDir() + "c_api_test.safetensors";
-  EXPECT_EQ(arenite_save(model, path.c_str(), nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_save(model, path.c_str(), nullptr), ARENITE_OK);
   const Floats saved = kept("weight", 3);
   EXPECT_EQ(step(), "");
   EXPECT_NE(kept("weight", 3), saved);
-  EXPECT_EQ(arenite_load(model, path.c_str(), nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_load(model, path.c_str(), nullptr), ARENITE_OK);
   EXPECT_EQ(kept("weight", 3), saved);
   char* text = nullptr;
   EXPECT_EQ(arenite_saved_text(path.c_str(), "place", &text, nullptr), ARENITE_OK);
   EXPECT_EQ(text, nullptr);
-  EXPECT_EQ(arenite_save_with(model, path.c_str(), "place", "epoch 3", nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_save_with(model, path.c_str(), "place", "epoch 3", nullptr), ARENITE_OK);
   EXPECT_EQ(arenite_saved_text(path.c_str(), "place", &text, nullptr), ARENITE_OK);
   EXPECT_STREQ(text, "epoch 3");
   arenite_free(text);
-  EXPECT_EQ(arenite_load(model, path.c_str(), nullptr), ARENITE_OK);
+  EXPECT_EQ(arenite_model_load(model, path.c_str(), nullptr), ARENITE_OK);
   EXPECT_EQ(std::remove(path.c_str()), 0);
-  EXPECT_EQ(message_of(ARENITE_INVALID,
-                       [&](char** message) { return arenite_load(model, path.c_str(), message); }),
-            path + ": cannot open it: No such file or directory; expected a readable file");
+  EXPECT_EQ(
+      message_of(ARENITE_INVALID,
+                 [&](char** message) { return arenite_model_load(model, path.c_str(), message); }),
+      path + ": cannot open it: No such file or directory; expected a readable file");
 }
 
 TEST_F(TrainedCApi, SaysWhatIsWrongWithStates) {
@@ -319,7 +325,7 @@ TEST_F(TrainedCApi, SaysWhatIsWrongWithStates) {
   float value = 0;
   const auto get = [&](const char* name, void* data, std::int64_t bytes) {
     return message_of(ARENITE_INVALID, [&](char** message) {
-      return arenite_get_state(model, name, data, bytes, message);
+      return arenite_model_get_state(model, name, data, bytes, message);
     });
   };
   EXPECT_EQ(get("weight", &value, 4), "4 bytes of state 'weight'; expected 12");
@@ -328,17 +334,18 @@ TEST_F(TrainedCApi, SaysWhatIsWrongWithStates) {
   EXPECT_NE(get("weights", &value, 4), "");
   arenite_port port;
   arenite_state_kind kind = ARENITE_BUFFER;
-  EXPECT_EQ(
-      message_of(ARENITE_INVALID,
-                 [&](char** message) { return arenite_state(model, 2, &port, &kind, message); }),
-      "state 2; expected one of 2");
+  EXPECT_EQ(message_of(ARENITE_INVALID,
+                       [&](char** message) {
+                         return arenite_model_state(model, 2, &port, &kind, message);
+                       }),
+            "state 2; expected one of 2");
   arenite_model_free(model);
   compile();
   const arenite_tensor input = tensor("x", x);
-  EXPECT_EQ(arenite_is_trainable(model), 0);
+  EXPECT_EQ(arenite_model_is_trainable(model), 0);
   EXPECT_EQ(message_of(ARENITE_INVALID,
                        [&](char** message) {
-                         return arenite_train_step(model, &input, 1, nullptr, 0, message);
+                         return arenite_model_train_step(model, &input, 1, nullptr, 0, message);
                        }),
             "a model whose script has no training; expected one with a train statement");
 }
@@ -351,7 +358,7 @@ TEST_F(CApi, ThreadsMayShareAModel) {
       const arenite_tensor input = tensor("x", mine);
       Floats result(4);
       void* out = result.data();
-      ASSERT_EQ(arenite_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
+      ASSERT_EQ(arenite_model_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
       ASSERT_EQ(result, (Floats{factor, 0, 2 * factor, 0}));
     }
   };
@@ -368,12 +375,12 @@ TEST_F(CApi, RoundsWhatIsMultipliedWhereThatIsAskedFor) {
   const auto result = [&](const char* compute, arenite_status expected) {
     EXPECT_EQ(arenite_options_set(options, "compute", compute, nullptr), ARENITE_OK);
     const std::string message = message_of(expected, [&](char** place) {
-      return arenite_compile_with(session, script, &constant, 1, options, &model, place);
+      return arenite_model_create(session, script, &constant, 1, options, &model, place);
     });
     if (expected != ARENITE_OK) return message;
     const arenite_tensor input = tensor("x", x);
     void* const out = y.data();
-    EXPECT_EQ(arenite_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
+    EXPECT_EQ(arenite_model_evaluate(model, &input, 1, &out, 1, nullptr), ARENITE_OK);
     arenite_model_free(std::exchange(model, nullptr));
     return std::to_string(y[0]);
   };
@@ -395,7 +402,7 @@ TEST_F(CApi, CutsABatchInShards) {
     ASSERT_EQ(arenite_options_set(options, "shards", "2", nullptr), ARENITE_OK);
     ASSERT_EQ(arenite_options_set(options, "at-once", at_once, nullptr), ARENITE_OK);
     arenite_model_free(std::exchange(model, nullptr));
-    ASSERT_EQ(arenite_compile_with(session, script, &constant, 1, options, &model, nullptr),
+    ASSERT_EQ(arenite_model_create(session, script, &constant, 1, options, &model, nullptr),
               ARENITE_OK);
     arenite_options_free(options);
     evaluate(ARENITE_OK, {input});

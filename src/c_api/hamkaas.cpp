@@ -105,10 +105,10 @@ HamKaasCompilationResult HamKaasCompileModel(const void* handle, HamKaasCompilat
     char* message = nullptr;
     const Options chosen({{"device", options.use_gpu ? "cuda" : "cpu"},
                           {"cudnn", options.use_cudnn ? "on" : "off"}});
-    const arenite_status status = arenite_compile_with(session, script, given.data(), given.size(),
+    const arenite_status status = arenite_model_create(session, script, given.data(), given.size(),
                                                        chosen.get(), &model, &message);
     check(status, message);
-    if (const std::size_t outputs = arenite_output_count(model); outputs != 1) {
+    if (const std::size_t outputs = arenite_model_output_count(model); outputs != 1) {
       arenite_model_free(model);
       model = nullptr;
       fail({.found = std::to_string(outputs) + " results", .expected = "one"});
@@ -129,8 +129,8 @@ char* HamKaasEvaluateModel(const void* handle, const void* model, const HamKaasN
     void* out = output;
     char* message = nullptr;
     const arenite_status status =
-        arenite_evaluate(static_cast<arenite_model*>(const_cast<void*>(model)), given.data(),
-                         given.size(), &out, 1, &message);
+        arenite_model_evaluate(static_cast<arenite_model*>(const_cast<void*>(model)), given.data(),
+                               given.size(), &out, 1, &message);
     check(status, message);
   });
 }

@@ -42,7 +42,7 @@ class SizesInC : public ::testing::Test {
   std::string compile() {
     char* message = nullptr;
     arenite_model_free(std::exchange(model, nullptr));
-    arenite_compile_with(session_, script, nullptr, 0, options_, &model, &message);
+    arenite_model_create(session_, script, nullptr, 0, options_, &model, &message);
     return taken(message);
   }
 
@@ -65,14 +65,14 @@ TEST_F(SizesInC, MakeAModelOfThatSize) {
   EXPECT_EQ(set("columns=3"), "");  // instead
   EXPECT_EQ(compile(), "");
   arenite_port port;
-  ASSERT_EQ(arenite_output(model, 0, &port, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_output(model, 0, &port, nullptr), ARENITE_OK);
   EXPECT_EQ((std::vector<std::int64_t>{port.shape[0], port.shape[1]}),
             (std::vector<std::int64_t>{3, 2}));
   const std::vector<float> x{1, -1, 2, -2, 3, -3};
   std::vector<float> y(6);
   const arenite_tensor input{"x", x.data(), 24};
   void* const place = y.data();
-  ASSERT_EQ(arenite_evaluate(model, &input, 1, &place, 1, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_evaluate(model, &input, 1, &place, 1, nullptr), ARENITE_OK);
   EXPECT_EQ(y, (std::vector<float>{1, 0, 2, 0, 3, 0}));
 }
 
@@ -84,7 +84,8 @@ TEST_F(SizesInC, AreSaidWithEachRun) {
     const arenite_tensor input{"x", x.data(), static_cast<std::int64_t>(4 * x.size())};
     void* const place = y.data();
     char* message = nullptr;
-    arenite_run(model, "evaluate", sizes.data(), sizes.size(), &input, 1, &place, 1, &message);
+    arenite_model_run(model, "evaluate", sizes.data(), sizes.size(), &input, 1, &place, 1,
+                      &message);
     return std::pair(taken(message), y);
   };
   using Result = std::pair<std::string, std::vector<float>>;
@@ -99,12 +100,12 @@ TEST_F(SizesInC, AreSaidWithEachRun) {
             "size rows=5; expected 1 to 4, its upper bound");
   arenite_port port;
   const arenite_size two{"rows", 2};
-  ASSERT_EQ(arenite_output_at(model, "evaluate", 0, &two, 1, &port, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_output_at(model, "evaluate", 0, &two, 1, &port, nullptr), ARENITE_OK);
   EXPECT_EQ(port.name, nullptr);
   EXPECT_EQ((std::vector<std::int64_t>{port.shape[0], port.shape[1]}),
             (std::vector<std::int64_t>{3, 2}));
   const arenite_size three{"rows", 3};
-  ASSERT_EQ(arenite_prepare(model, &three, 1, nullptr), ARENITE_OK);
+  ASSERT_EQ(arenite_model_prepare(model, &three, 1, nullptr), ARENITE_OK);
   char* json = nullptr;
   ASSERT_EQ(arenite_model_programs(model, &json, nullptr), ARENITE_OK);
   const std::string programs =
@@ -125,10 +126,10 @@ TEST_F(SizesInC, HaveNothingOnceTheModelIsClosed) {
   EXPECT_EQ(arenite_model_close(model, nullptr), ARENITE_OK);
   EXPECT_EQ(arenite_model_close(model, nullptr), ARENITE_OK);
   char* message = nullptr;
-  EXPECT_EQ(arenite_run(model, "evaluate", nullptr, 0, nullptr, 0, nullptr, 0, &message),
+  EXPECT_EQ(arenite_model_run(model, "evaluate", nullptr, 0, nullptr, 0, nullptr, 0, &message),
             ARENITE_INVALID);
   EXPECT_EQ(taken(message), "a model that was closed; expected one that is open");
-  EXPECT_EQ(arenite_run(model, "fit", nullptr, 0, nullptr, 0, nullptr, 0, &message),
+  EXPECT_EQ(arenite_model_run(model, "fit", nullptr, 0, nullptr, 0, nullptr, 0, &message),
             ARENITE_INVALID);
   EXPECT_EQ(taken(message), "a model that was closed; expected one that is open");
 }

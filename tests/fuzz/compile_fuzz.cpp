@@ -83,18 +83,18 @@ std::vector<arenite_tensor> tensors(const graph::Graph& graph, graph::StorageCla
 
 void evaluate(arenite_model* model, const graph::Graph& graph) {
   const std::vector<arenite_tensor> inputs = tensors(graph, graph::StorageClass::input);
-  std::vector<std::vector<std::uint8_t>> places(arenite_output_count(model));
+  std::vector<std::vector<std::uint8_t>> places(arenite_model_output_count(model));
   std::vector<void*> outputs;
   for (std::size_t i = 0; i < places.size(); ++i) {
     arenite_port port;
-    require(arenite_output(model, i, &port, nullptr) == ARENITE_OK, "an output that is none");
+    require(arenite_model_output(model, i, &port, nullptr) == ARENITE_OK, "an output that is none");
     places[i].resize(static_cast<std::size_t>(port.bytes));
     outputs.push_back(places[i].data());
   }
   for (int time = 0; time < 2; ++time) {
     succeeded([&](char** message) {
-      return arenite_evaluate(model, inputs.data(), inputs.size(), outputs.data(), outputs.size(),
-                              message);
+      return arenite_model_evaluate(model, inputs.data(), inputs.size(), outputs.data(),
+                                    outputs.size(), message);
     });
   }
 }
@@ -113,8 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       read ? tensors(*graph, graph::StorageClass::constant) : std::vector<arenite_tensor>{};
   arenite_model* model = nullptr;
   const bool compiled = succeeded([&](char** message) {
-    return arenite_compile(session(), script.c_str(), constants.data(), constants.size(), &model,
-                           message);
+    return arenite_model_create(session(), script.c_str(), constants.data(), constants.size(),
+                                nullptr, &model, message);
   });
   require(compiled == (model != nullptr), "a model after all, or none");
   require(read || !compiled, "a model of what is no script");

@@ -20,8 +20,8 @@ int main(void) {
   char* message = NULL;
   int wrong = 0;
   if (arenite_session_create(NULL, &session, &message) != ARENITE_OK ||
-      arenite_compile(session, script, &constant, 1, &model, &message) != ARENITE_OK ||
-      arenite_evaluate(model, &input, 1, places, 1, &message) != ARENITE_OK) {
+      arenite_model_create(session, script, &constant, 1, NULL, &model, &message) != ARENITE_OK ||
+      arenite_model_evaluate(model, &input, 1, places, 1, &message) != ARENITE_OK) {
     fprintf(stderr, "%s\n", message);
     arenite_free(message);
     wrong = 1;

@@ -1,4 +1,4 @@
-// Models whose scripts leave sizes open: their programs by entry and sizes.
+// What a model has built, by entry and sizes, as JSON.
 #include "src/c_api/handles.hpp"
 
 #include "src/base/json.hpp"
@@ -15,38 +15,6 @@ Json json_of(const graph::SizeValues& sizes) {
 }
 
 }  // namespace
-
-arenite_status arenite_run(arenite_model* model, const char* entry, const arenite_size* sizes,
-                           size_t size_count, const arenite_tensor* inputs, size_t input_count,
-                           void* const* outputs, size_t output_count, char** message) {
-  return run(message, [&] {
-    feed(model, &given(entry, "the entry"), sizes, size_count, inputs, input_count, outputs,
-         output_count);
-  });
-}
-
-arenite_status arenite_prepare(arenite_model* model, const arenite_size* sizes, size_t size_count,
-                               char** message) {
-  return run(message, [&] {
-    arenite_model& one = given(model, "the model");
-    const std::lock_guard lock(one.one_at_a_time);
-    read(sizes, size_count, one.sizes);
-    one.model.prepare(one.sizes);
-  });
-}
-
-arenite_status arenite_output_at(const arenite_model* model, const char* entry, size_t index,
-                                 const arenite_size* sizes, size_t size_count, arenite_port* port,
-                                 char** message) {
-  return run(message, [&] {
-    graph::SizeValues named;
-    read(sizes, size_count, named);
-    const std::vector<Port> outputs =
-        given(model, "the model").model.outputs_of(&given(entry, "the entry"), named);
-    write(one_of(outputs, index, "output"), port);
-    port->name = nullptr;
-  });
-}
 
 arenite_status arenite_model_programs(const arenite_model* model, char** json, char** message) {
   return run(message, [&] {
@@ -75,13 +43,5 @@ arenite_status arenite_model_programs(const arenite_model* model, char** json, c
                                  {"runs", program.runs}});
     }
     hand_over(all.dump(), given(json, "the place of the text"));
-  });
-}
-
-arenite_status arenite_model_close(arenite_model* model, char** message) {
-  return run(message, [&] {
-    arenite_model& one = given(model, "the model");
-    const std::lock_guard lock(one.one_at_a_time);
-    one.model.close();
   });
 }
