@@ -148,16 +148,6 @@ ARENITE_API arenite_status arenite_model_input(const arenite_model* model, size_
 ARENITE_API arenite_status arenite_model_output(const arenite_model* model, size_t index,
                                                 arenite_port* port, char** message);
 
-/* What an operator would make, by the shape rules that arenite_model_create follows: for those who
- * write scripts, and want to know at once what is wrong. `call` is the right side of a statement
- * (docs/scripts.md), as "conv2d($1, $2, stride=[2, 2])", without ';'; blocks of `if` and `loop`
- * follow it. Notes ("@lane(0)") say nothing here. $1 is operands[0], and so on: their bytes are not
- * looked at, their names stand in messages and may be NULL. Writes type, shape and bytes of each
- * result, without a name; `results` has room for `room` of them. */
-ARENITE_API arenite_status arenite_infer(const char* call, const arenite_port* operands,
-                                         size_t operand_count, arenite_port* results, size_t room,
-                                         size_t* result_count, char** message);
-
 /* Runs the model once. Inputs are borrowed and may come in any order; outputs[i] is the caller's
  * room for output i. What a call finds wrong before it begins leaves the model's buffers as
  * they were. An op that finds an index out of range writes nothing, and nothing behind it changes a
@@ -292,6 +282,71 @@ ARENITE_API arenite_status arenite_model_output_at(const arenite_model* model, c
  * inputs they are, and what is built, the largest first. The caller's, for arenite_free. */
 ARENITE_API arenite_status arenite_model_programs(const arenite_model* model, char** json,
                                                   char** message);
+
+/* ---- builders: graphs call by call ---------------------------------------------------------- */
+
+/* For those who would rather call functions than write a script:
+ *
+ *   arenite_value x, w, y;
+ *   arenite_builder_add(builder, "InputTensor(x, float32, [64, 784])", NULL, 0, &x, 1, NULL, …);
+ *   arenite_builder_add(builder, "ParameterTensor(w, float32, [784, 10])", NULL, 0, &w, 1, …);
+ *   arenite_value given[] = {x, w};
+ *   arenite_builder_add(builder, "dense($1, $2)", given, 2, &y, 1, NULL, &message);
+ *   arenite_builder_script(builder, &y, 1, &script, &message);   // for arenite_model_create
+ *
+ * Any operator by its name, with its attributes, whose shapes and mistakes are there at once. One
+ * thread at a time may use a builder. */
+typedef struct arenite_builder arenite_builder;
+typedef int64_t arenite_value; /* of a builder, from 1 on; 0: none */
+
+ARENITE_API arenite_status arenite_builder_create(arenite_builder** builder, char** message);
+/* NULL is fine. */
+ARENITE_API void arenite_builder_free(arenite_builder* builder);
+
+/* One statement more (docs/scripts.md): what stands right of its '='. $1 in it is operands[0], and
+ * so on; an optional operand is left out by '_' or by an operand of 0. Writes its results, for
+ * which there is `room`; result_count may be NULL. With `room` 0 it is a statement without results:
+ * `train($1, optimizer=sgd, learning_rate=0.1)`, `entry predict = $1`, or one that changes what it
+ * makes new versions of, as `assign($1, $2)`: their numbers stand for these from there on. What is
+ * refused changes nothing. */
+ARENITE_API arenite_status arenite_builder_add(arenite_builder* builder, const char* statement,
+                                               const arenite_value* operands, size_t operand_count,
+                                               arenite_value* results, size_t room,
+                                               size_t* result_count, char** message);
+/* Begins the first block of an `if` or `loop`, as in "loop($1, _, $2, max_trips=8)": what is added
+ * from here on is inside of it. Writes the block's parameters, of a loop the number of the trip and
+ * what it carries. */
+ARENITE_API arenite_status arenite_builder_begin(arenite_builder* builder, const char* call,
+                                                 const arenite_value* operands,
+                                                 size_t operand_count, arenite_value* parameters,
+                                                 size_t room, size_t* parameter_count,
+                                                 char** message);
+/* Ends the innermost block, which yields these values. Behind the first block of an `if` its second
+ * one begins; behind the last block this writes the op's results. */
+ARENITE_API arenite_status arenite_builder_end(arenite_builder* builder,
+                                               const arenite_value* yields, size_t yield_count,
+                                               arenite_value* results, size_t room,
+                                               size_t* result_count, char** message);
+/* Type, shape and bytes of a value, open sizes at their bounds. The name, "" where it has none, is
+ * the builder's, until its next call. */
+ARENITE_API arenite_status arenite_builder_value(const arenite_builder* builder,
+                                                 arenite_value value, arenite_port* port,
+                                                 char** message);
+/* The script of all of it, with these outputs: for arenite_model_create and arenite_trainer_create.
+ * The builder goes on. *script is the caller's, for arenite_free. */
+ARENITE_API arenite_status arenite_builder_script(arenite_builder* builder,
+                                                  const arenite_value* outputs, size_t output_count,
+                                                  char** script, char** message);
+
+/* What an operator would make, by the shape rules that arenite_model_create follows: for those who
+ * write scripts, and want to know at once what is wrong. `call` is the right side of a statement
+ * (docs/scripts.md), as "conv2d($1, $2, stride=[2, 2])", without ';'; blocks of `if` and `loop`
+ * follow it. Notes ("@lane(0)") say nothing here. $1 is operands[0], and so on: their bytes are not
+ * looked at, their names stand in messages and may be NULL. Writes type, shape and bytes of each
+ * result, without a name; `results` has room for `room` of them. */
+ARENITE_API arenite_status arenite_infer(const char* call, const arenite_port* operands,
+                                         size_t operand_count, arenite_port* results, size_t room,
+                                         size_t* result_count, char** message);
 
 #ifdef __cplusplus
 }

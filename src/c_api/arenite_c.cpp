@@ -20,7 +20,6 @@
 #include "src/c_api/handles.hpp"
 #include "src/c_api/options.hpp"
 #include "src/expr/formulas.hpp"
-#include "src/graph/parser.hpp"
 
 namespace {
 
@@ -33,37 +32,6 @@ static_assert(static_cast<int>(DType::int64) == ARENITE_INT64);
 static_assert(static_cast<int>(DType::int32) == ARENITE_INT32);
 static_assert(static_cast<int>(DType::uint8) == ARENITE_UINT8);
 static_assert(Shape::max_rank == ARENITE_MAX_RANK);
-
-/// Operand number `index` of a call, as the caller describes it.
-graph::Value value_of(const arenite_port& port, std::size_t index) {
-  const std::string number = "$" + std::to_string(index + 1);
-  const int type = static_cast<int>(port.type);
-  if (type < ARENITE_FLOAT32 || type > ARENITE_UINT8 || port.rank < 0 ||
-      port.rank > ARENITE_MAX_RANK) {
-    refuse(number + " of type " + std::to_string(type) + " and rank " + std::to_string(port.rank),
-           "one of arenite_type, and a rank of 0 to 8");
-  }
-  graph::Value value;
-  value.name = port.name == nullptr ? number : port.name;
-  value.type = static_cast<DType>(type);
-  value.shape = Shape(std::span(port.shape, static_cast<std::size_t>(port.rank)));
-  return value;
-}
-
-/// What a call makes of these operands. Nobody asks where in it an error is.
-std::vector<graph::ResultType> infer(const char* call, const arenite_port* operands,
-                                     std::size_t count) {
-  std::vector<graph::Value> values;
-  for (std::size_t i = 0; i < count; ++i) values.push_back(value_of(operands[i], i));
-  try {
-    return graph::Parser(call, operators(), "").infer(std::move(values));
-  } catch (const Error& error) {
-    ErrorText text = error.text();
-    if (!text.where.starts_with(':')) throw;
-    text.where.clear();
-    throw Error(text);
-  }
-}
 
 /// The caller's `bytes` bytes of `data` for a state, or as many as it has.
 std::span<const std::byte> bytes_of_state(Model& model, const char* name, const void* data,
@@ -138,25 +106,6 @@ arenite_status arenite_options_set(arenite_options* options, const char* name, c
 }
 
 void arenite_options_free(arenite_options* options) { delete options; }
-
-arenite_status arenite_infer(const char* call, const arenite_port* operands, size_t operand_count,
-                             arenite_port* results, size_t room, size_t* result_count,
-                             char** message) {
-  return run(message, [&] {
-    if (operand_count > 0) given(operands, "the operands");
-    size_t& count = given(result_count, "the number of results");
-    const std::vector<graph::ResultType> types =
-        infer(&given(call, "the call"), operands, operand_count);
-    if (types.size() > room)
-      refuse("room for " + std::to_string(room) + " results", std::to_string(types.size()));
-    if (!types.empty()) given(results, "the results");
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      write({.name = {}, .type = types[i].type, .shape = types[i].shape}, &results[i]);
-      results[i].name = nullptr;
-    }
-    count = types.size();
-  });
-}
 
 arenite_status arenite_model_close(arenite_model* model, char** message) {
   return run(message, [&] {

@@ -74,9 +74,15 @@ Graph Parser::run() {
   result();
   if (token_.kind != TokenKind::end) unexpected("nothing after the result");
   formula_.reset();
+  check_whole(position);
+  return std::move(graph_);
+}
+
+/// What only the whole shows to be wrong. `end` is where what has no place of its own is wrong.
+void Parser::check_whole(Position end) {
   check_spaces();
-  op_positions_.resize(graph_.op_count(), position);
-  value_positions_.resize(graph_.value_count(), position);
+  op_positions_.resize(graph_.op_count(), end);
+  value_positions_.resize(graph_.value_count(), end);
   // One step from every storage to its root, whatever chain the script made of them.
   for (std::size_t i = 0; i < graph_.storage_count(); ++i) graph_.merge(StorageId(i), StorageId(i));
   try {
@@ -85,12 +91,11 @@ Graph Parser::run() {
   } catch (const Flaw& flaw) {
     const Position guilty = flaw.op      ? op_positions_[flaw.op.index]
                             : flaw.value ? value_positions_[flaw.value.index]
-                                         : position;
+                                         : end;
     at(guilty, [&] { throw Error(flaw.text()); });
   }
   check_training();
   check_entries();
-  return std::move(graph_);
 }
 
 std::vector<ResultType> Parser::infer(std::vector<Value> operands) {
@@ -148,7 +153,13 @@ void Parser::statement() {
     if (token_.text == "formula") return define_formula(left);
   }
   Call right = call();
-  if (!right.definition->regions.empty()) blocks(right);
+  if (!right.definition->regions.empty()) {
+    if (in_pieces_) {
+      lexer_.refuse(right.position, "'" + right.word + "' as a statement",
+                    "the begin of its first block");
+    }
+    blocks(right);
+  }
   if (right.has_formula || !right.definition->regions.empty()) {
     accept(';');
   } else {
@@ -202,6 +213,7 @@ Parser::Call Parser::call() {
     } while (accept(','));
   }
   expect(')', "the arguments of " + statement);
+  while (in_pieces_ && !made.operands.empty() && !made.operands.back()) made.operands.pop_back();
   while (accept('@')) op_note(made.notes);
   if (made.definition->regions.empty() && token_.is('{')) formula(made);
   return made;
@@ -227,7 +239,7 @@ void Parser::argument(Call& made, std::size_t& positional) {
   const auto& schemas = made.definition->attributes;
   if (token_.kind == TokenKind::reference || token_.is_name("_")) {
     if (!made.attributes.items().empty()) unexpected("an attribute: operands come first");
-    const bool absent = token_.kind == TokenKind::name;
+    const bool absent = token_.kind == TokenKind::name || (in_pieces_ && number_of(token_) == 0);
     if (absent) absent_operand(*made.definition, made.operands.size());
     made.operands.push_back(absent ? ValueId{} : reference());
     return;
@@ -276,7 +288,7 @@ void Parser::set_context(const OpNotes& notes) {
                       .where = notes.where.value_or("")};
 }
 
-void Parser::finish(const std::vector<Target>& left, const Call& made) {
+void Parser::finish(const std::vector<Target>& written, const Call& made) {
   set_context(made.notes);
   const std::vector<ValueId> results = at(made.position, [&] {
     return builder_.add(made.definition, made.operands, made.attributes, made.regions);
@@ -284,12 +296,19 @@ void Parser::finish(const std::vector<Target>& left, const Call& made) {
   const OpId op(graph_.op_count() - 1);
   op_positions_.resize(graph_.op_count(), made.position);
   graph_[op].kernel = made.notes.kernel.value_or("");
-  if (left.empty() && only_renews(graph_[op])) return renew(made, op);
+  const std::size_t expected = results.size() - made.carried.size();
+  const std::vector<Target> left = left_side(written, expected);
+  if (left.empty() && only_renews(graph_[op])) {
+    if (!open_blocks_.empty()) {
+      lexer_.refuse(made.position, made.word + " without results, in a block",
+                    "results, for the block to yield");
+    }
+    return renew(made, op);
+  }
 
   const auto scratch = std::count_if(left.begin(), left.end(),
                                      [](const Target& t) { return t.notes.workspace.has_value(); });
-  const std::size_t given = left.size() - static_cast<std::size_t>(scratch),
-                    expected = results.size() - made.carried.size();
+  const std::size_t given = left.size() - static_cast<std::size_t>(scratch);
   if (given != expected || scratch > 1) {
     lexer_.refuse(left.empty() ? made.position : left[0].position,
                   std::to_string(given) + " results" +
@@ -328,6 +347,7 @@ bool Parser::accept(char symbol) {
 }
 
 void Parser::expect(char symbol, std::string_view after) {
+  if (symbol == ';' && in_pieces_ && token_.kind == TokenKind::end) return;
   if (!accept(symbol)) unexpected(std::string("'") + symbol + "' after " + printable(after));
 }
 
@@ -363,6 +383,7 @@ Token Parser::reference_token() {
 }
 
 ValueId Parser::defined(const Token& reference) const {
+  if (in_pieces_) return valued(number_of(reference));
   const auto known = definitions_.find(reference.integer);
   if (known == definitions_.end()) unknown_reference(reference);
   return known->second.value;

@@ -31,6 +31,15 @@ class Parser {
   /// For a text that declares a formula and nothing else.
   WrittenFormula formula_alone();
 
+  /// As Statements has them (parser_pieces.cpp), but that what throws may have added something.
+  std::vector<std::int64_t> append(std::string_view statement, std::span<const std::int64_t> values,
+                                   bool with_results);
+  std::vector<std::int64_t> begin_block(std::string_view call,
+                                        std::span<const std::int64_t> values);
+  std::vector<std::int64_t> end_block(std::span<const std::int64_t> yields);
+  const Value& value(std::int64_t number) const;
+  Graph graph(const std::vector<std::int64_t>& outputs);
+
  private:
   struct Target {
     std::int64_t number = 0;
@@ -58,6 +67,7 @@ class Parser {
   std::shared_ptr<const OperatorDefinition> definition_of(const std::string& statement) const;
 
   // Statements (parser.cpp)
+  void check_whole(Position end);
   void statement();
   void result();
   std::vector<ValueId> outputs(const std::string& of);
@@ -69,7 +79,7 @@ class Parser {
   [[noreturn]] void no_more_attributes(const Token& found, const Call& call) const;
   void set_context(const OpNotes& notes);
   void merge(const Target& target);
-  void finish(const std::vector<Target>& targets, const Call& call);
+  void finish(const std::vector<Target>& written, const Call& call);
 
   // Attributes (parser_attributes.cpp)
   /// Reads the value of one.
@@ -118,6 +128,15 @@ class Parser {
   void entry(const std::vector<Target>& left);
   void entry_setting(Entry& made);
   void check_entries() const;
+
+  // Statements one by one (parser_pieces.cpp)
+  void read(std::string_view piece, std::span<const std::int64_t> values);
+  void expect_end_of_piece();
+  std::vector<std::int64_t> begin_region();
+  Target next_target();
+  std::vector<Target> left_side(const std::vector<Target>& written, std::size_t results);
+  ValueId valued(std::int64_t number) const;
+  std::int64_t number_of(const Token& reference) const;
 
   // Blocks (parser_blocks.cpp)
   void blocks(Call& call);
@@ -203,6 +222,19 @@ class Parser {
   std::optional<Position> formula_;                       // where the statement's begins
   Position training_position_;
   std::vector<Position> entry_positions_;
+  // Of a script that comes statement by statement:
+  bool in_pieces_ = false;
+  std::string piece_;                // the statement
+  std::vector<std::int64_t> given_;  // what its $1, $2, … are
+  bool numbers_results_ = false;     // which are numbered on
+  std::int64_t next_number_ = 1;
+  std::vector<std::int64_t> fresh_;  // of its results
+  struct OpenBlock {
+    Call call;
+    std::int64_t first_number;  ///< of the values in the block
+  };
+  std::vector<OpenBlock> open_blocks_;  // innermost last
+
   bool spaces_given_ = false;              // some value has a note of its space
   std::optional<Position> space_missing_;  // the first that has none, and is no view
 };

@@ -11,7 +11,8 @@ constexpr const char* naming_hint =
 
 }  // namespace
 
-void Parser::declaration(const std::vector<Target>& left, StorageClass cls, bool class_follows) {
+void Parser::declaration(const std::vector<Target>& written, StorageClass cls, bool class_follows) {
+  const std::vector<Target> left = left_side(written, 1);
   const Position position = token_.position;
   if (builder_.in_region()) {
     lexer_.refuse(position, describe(token_) + " in a block",

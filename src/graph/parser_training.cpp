@@ -37,7 +37,7 @@ std::vector<Parser::Reference> Parser::references() {
   return all;
 }
 
-void Parser::gradients(const std::vector<Target>& left) {
+void Parser::gradients(const std::vector<Target>& written) {
   const Token statement = token_;
   refuse_in_block(statement);
   advance();
@@ -52,6 +52,7 @@ void Parser::gradients(const std::vector<Target>& left) {
   for (const Reference& reference : references()) wrt.push_back(reference.value);
   expect(')', "the arguments of grad");
   expect(';', "the statement");
+  const std::vector<Target> left = left_side(written, wrt.size());
   if (left.size() != wrt.size()) {
     lexer_.refuse(left.empty() ? statement.position : left[0].position,
                   std::to_string(left.size()) + " results of grad",

@@ -1,5 +1,5 @@
 // Any bytes as a script for the C interface: a message, or a model that runs, twice, on small
-// numbers.
+// numbers. And its lines one by one for a builder, whose script says what it says when it is read.
 // Input: one byte that is skipped, so that the seeds of graph_text_fuzz serve here, then the
 // script.
 #include <arenite/arenite.h>
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -99,12 +100,60 @@ void evaluate(arenite_model* model, const graph::Graph& graph) {
   }
 }
 
+/// The statements of a line each, of the values before them, which begin with number 1 as the
+/// script's own may. Blocks are begun, and ended by '}'.
+void build(const std::string& script) {
+  arenite_builder* builder = nullptr;
+  require(arenite_builder_create(&builder, nullptr) == ARENITE_OK, "no builder");
+  std::vector<arenite_value> values, results(64);
+  std::istringstream lines(script);
+  std::string line;
+  for (int count = 0; count < 100 && std::getline(lines, line); ++count) {
+    const bool has_results = line.starts_with('$');
+    if (const auto left = line.find(" = "); has_results && left != std::string::npos)
+      line.erase(0, left + 3);
+    std::size_t made = 0;
+    const auto call = [&](auto function, std::size_t room) {
+      return succeeded([&](char** message) {
+        return function(builder, line.c_str(), values.data(), values.size(), results.data(), room,
+                        &made, message);
+      });
+    };
+    bool done = false;
+    if (line.starts_with('}')) {
+      done = succeeded([&](char** message) {
+        const std::size_t last = values.empty() ? 0 : 1;
+        return arenite_builder_end(builder, values.data() + values.size() - last, last,
+                                   results.data(), results.size(), &made, message);
+      });
+    } else if (line.starts_with("if") || line.starts_with("loop")) {
+      done = call(arenite_builder_begin, results.size());
+    } else {
+      done = call(arenite_builder_add, has_results ? results.size() : 0);
+    }
+    if (done)
+      values.insert(values.end(), results.begin(),
+                    results.begin() + static_cast<std::ptrdiff_t>(made));
+  }
+  char* text = nullptr;
+  const std::size_t last = values.empty() ? 0 : 1;
+  if (succeeded([&](char** message) {
+        return arenite_builder_script(builder, values.data() + values.size() - last, last, &text,
+                                      message);
+      })) {
+    require(graph::print(graph::parse(text, operators())) == text, "a script that reads otherwise");
+    arenite_free(text);
+  }
+  arenite_builder_free(builder);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   if (size == 0) return 0;
   const std::string rest(reinterpret_cast<const char*>(bytes) + 1, size - 1);
   const std::string script = rest.c_str();  // as C sees it
+  build(script);
   std::optional<graph::Graph> graph;
   const bool read = fuzzing::accepted([&] { graph = graph::parse(script, operators()); });
   if (read && (bytes_of(*graph) > most_bytes || microseconds_of(*graph) > most_microseconds))
