@@ -169,13 +169,17 @@ TEST(CudaKernels, TakeLossesOfOddRows) {
     at(3, last) = 3;
     at(6, 0) = -inf;
     h.write(labels, std::vector<std::int32_t>{0, 0, last, last, 0, last, 1, last});
-    for (const bool numbers : {true, false}) {  // others hide the rows' sums
-      if (!numbers) {
+    const auto weights = h.declare("weights", DType::float32, {rows});
+    h.write<float>(weights, {0, 2, 1, 0.5f, 1, 1, 3, 0.25f});
+    for (const auto& [numbers, weighted] :
+         {std::pair{true, false}, {true, true}, {false, false}, {false, true}}) {
+      if (!numbers) {  // they hide the rows' sums
         at(4, 0) = nan;
         at(5, last) = inf;
       }
       h.write(logits, values);
-      const auto results = h.op("softmax_cross_entropy", {logits, labels});
+      const auto results = weighted ? h.op("softmax_cross_entropy", {logits, labels, weights})
+                                    : h.op("softmax_cross_entropy", {logits, labels});
       EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
       const auto statistics = h.read<double>(results[1]);
       const auto gradient = h.read<float>(results[2]);

@@ -5,7 +5,7 @@
 namespace arenite::codelets {
 
 /// The code that softmax_cross_entropy writes to the status word of a row whose label is outside
-/// 0..C−1: it adds nothing to the sums, and its gradient is zeros.
+/// 0..C−1, unless its weight is 0: it adds nothing to the sums, and its gradient is zeros.
 constexpr std::uint32_t label_fault(std::int64_t row) noexcept {
   return static_cast<std::uint32_t>(row) + 1;
 }
@@ -14,9 +14,10 @@ constexpr std::uint32_t label_fault(std::int64_t row) noexcept {
 struct LossSizes {
   std::int64_t rows = 0, classes = 0;
   double divisor = 1;
+  bool weighted = false;
 
   explicit LossSizes(const OpView& op)
-      : rows(op.operand(0).shape[0]), classes(op.operand(0).shape[1]) {
+      : rows(op.operand(0).shape[0]), classes(op.operand(0).shape[1]), weighted(op.has_operand(2)) {
     const std::int64_t given = op.integer("divisor");
     divisor = static_cast<double>(given > 0 ? given : rows);
   }

@@ -50,6 +50,7 @@ float write_few(const float* row, std::int64_t count, std::int64_t label, float 
 void run_loss(const KernelCall& call, const LossSizes& state) {
   const std::int64_t classes = state.classes;
   const auto* labels = call.in<std::int32_t>(1);
+  const float* weights = state.weighted ? call.in<float>(2) : nullptr;
   const auto share = static_cast<float>(1 / state.divisor);
   double losses = 0;
   std::int64_t correct = 0;
@@ -57,6 +58,11 @@ void run_loss(const KernelCall& call, const LossSizes& state) {
     const float* logits = call.in<float>(0) + r * classes;
     float* gradient = call.out<float>(2) + r * classes;
     const std::int64_t label = labels[r];
+    const float weight = weights == nullptr ? 1.0f : weights[r];
+    if (weight == 0) {
+      std::fill_n(gradient, classes, 0.0f);
+      continue;
+    }
     if (label < 0 || label >= classes) {
       call.status->report(call.op, label_fault(r));
       std::fill_n(gradient, classes, 0.0f);
@@ -67,9 +73,10 @@ void run_loss(const KernelCall& call, const LossSizes& state) {
     const float at_label = logits[label];
     const bool hit = at_label == largest && is_first(logits, label, largest);
     const float sum = (classes <= chunk_lanes ? write_few : write_gradient)(
-        logits, classes, label, largest, share, gradient);
-    losses += std::log(static_cast<double>(sum)) +
-              (static_cast<double>(largest) - static_cast<double>(at_label));
+        logits, classes, label, largest, weight * share, gradient);
+    losses += static_cast<double>(weight) *
+              (std::log(static_cast<double>(sum)) +
+               (static_cast<double>(largest) - static_cast<double>(at_label)));
     // A NaN in the row reaches the sum.
     correct += hit && sum == sum ? 1 : 0;
   }

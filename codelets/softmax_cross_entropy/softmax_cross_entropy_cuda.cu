@@ -28,6 +28,7 @@ struct Loss {
   LossSizes s;
   const float* logits;
   const std::int32_t* labels;
+  const float* weights;    ///< null: all are 1
   float *loss, *gradient;  ///< the gradient may lie where the logits do
   double* statistics;      ///< the rows' losses, and their hits
   runtime::StatusWord* status;
@@ -37,6 +38,7 @@ struct Loss {
       : s(sizes),
         logits(call.in<float>(0)),
         labels(call.in<std::int32_t>(1)),
+        weights(sizes.weighted ? call.in<float>(2) : nullptr),
         loss(call.out<float>(0)),
         gradient(call.out<float>(2)),
         statistics(call.out<double>(1)),
@@ -49,6 +51,7 @@ struct Loss {
   ARENITE_GPU void report(std::int64_t row) const {
     cuda::report(status, op, static_cast<std::uint32_t>(row) + 1);  // label_fault of it
   }
+  ARENITE_GPU float weight(std::int64_t row) const { return weights == nullptr ? 1 : weights[row]; }
   /// A row's loss is log Σ exp(x) − x[label], hit where the largest is the label's.
   ARENITE_GPU double loss_of(double sum, const Largest& largest, float at_label) const {
     return std::log(sum) + (static_cast<double>(largest.value) - static_cast<double>(at_label));
@@ -56,9 +59,9 @@ struct Loss {
   ARENITE_GPU double hits_of(double sum, const Largest& largest, std::int64_t label) const {
     return largest.at == label && sum == sum ? 1 : 0;
   }
-  ARENITE_GPU float share() const { return static_cast<float>(1 / s.divisor); }
-  ARENITE_GPU float scale(double sum) const {
-    return static_cast<float>(static_cast<double>(share()) / sum);
+  ARENITE_GPU float share(float weight) const { return weight * static_cast<float>(1 / s.divisor); }
+  ARENITE_GPU static float scale(float share, double sum) {
+    return static_cast<float>(static_cast<double>(share) / sum);
   }
   /// i: 0, the losses, or 1, the hits.
   ARENITE_GPU void store(std::int64_t i, double total) const {
@@ -100,8 +103,9 @@ struct RowsOfThreads {
     const float* from = all.logits + r * classes;
     float* to = all.gradient + r * classes;
     const std::int64_t label = all.labels[r];
-    const bool known = all.has_class(label);
-    if (!known) all.report(r);
+    const float weight = all.weight(r);
+    const bool known = weight != 0 && all.has_class(label);
+    if (!known && weight != 0) all.report(r);
     float row[few_classes], at_label = 0;
     each_class(classes, [&](int c) { row[c] = from[c]; });
     Largest largest{0, -1};
@@ -114,11 +118,11 @@ struct RowsOfThreads {
       row[c] = std::exp(row[c] - largest.value);
       sum += static_cast<double>(row[c]);
     });
-    const float share = all.share(), scale = all.scale(sum);
+    const float share = all.share(weight), scale = Loss::scale(share, sum);
     each_class(classes,
                [&](int c) { to[c] = known ? row[c] * scale - (c == label ? share : 0) : 0; });
     if (!known) return;
-    loss += all.loss_of(sum, largest, at_label);
+    loss += static_cast<double>(weight) * all.loss_of(sum, largest, at_label);
     hits += all.hits_of(sum, largest, label);
   }
 
@@ -147,9 +151,10 @@ struct RowsOfBlocks {
     const float* from = all.logits + r * classes;
     float* to = all.gradient + r * classes;
     double* const part = parts + 2 * r;
-    if (!all.has_class(label)) {
+    const float weight = all.weight(r);
+    if (weight == 0 || !all.has_class(label)) {
       block.each([&](int t) {
-        if (t == 0) all.report(r);
+        if (t == 0 && weight != 0) all.report(r);
         if (t < 2) part[t] = 0;
         for (std::int64_t c = t; c < classes; c += threads) to[c] = 0;
       });
@@ -183,11 +188,11 @@ struct RowsOfBlocks {
     block.each([&](int t) {
       if (t != 0) return;
       const double sum = shared.sum[0] = cuda::sum_of<group>(shared.sum, 1);
-      part[0] = all.loss_of(sum, shared.largest[0], at_label[t]);
+      part[0] = static_cast<double>(weight) * all.loss_of(sum, shared.largest[0], at_label[t]);
       part[1] = all.hits_of(sum, shared.largest[0], label);
     });
     block.each([&](int t) {
-      const float share = all.share(), scale = all.scale(shared.sum[0]);
+      const float share = all.share(weight), scale = Loss::scale(share, shared.sum[0]);
       for (std::int64_t c = t; c < classes; c += threads)
         to[c] = to[c] * scale - (c == label ? share : 0);
     });

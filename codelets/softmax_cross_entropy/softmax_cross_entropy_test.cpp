@@ -213,6 +213,36 @@ TEST(SoftmaxCrossEntropy, ReportsLabelsOutOfRange) {
   }
 }
 
+TEST(SoftmaxCrossEntropy, ASampleCountsAsItsWeightSays) {
+  OpHarness h(47);
+  for (std::int64_t classes : {7, 40}) {
+    const std::string tag = std::to_string(classes);
+    const auto logits = h.random("logits" + tag, {4, classes}, -3, 3),
+               labels = random_labels(h, "y" + tag, 4, classes),
+               weights = h.declare("weights" + tag, DType::float32, {4});
+    const auto known = h.read<std::int32_t>(labels);
+    const Reference all = reference(as_doubles(h.read<float>(logits)), known);
+    const auto row = static_cast<std::size_t>(classes);
+    double sum = 0;
+    for (std::size_t r = 0; r < 4;
+         ++r) {  // each alone, twice; nothing is wrong with what is not looked at
+      std::vector<float> one(4, 0);
+      one[r] = 2;
+      h.write(weights, one);
+      std::vector<std::int32_t> wrong(4, -100);
+      wrong[r] = known[r];
+      h.write(labels, wrong);
+      const auto results = h.op("softmax_cross_entropy", {logits, labels, weights});
+      EXPECT_EQ(h.run("plain"), runtime::StatusWord::ok);
+      sum += h.read<double>(results[1])[0];
+      const auto gradient = h.read<float>(results[2]);
+      for (std::size_t i = 0; i < gradient.size(); ++i)
+        EXPECT_NEAR(gradient[i], i / row == r ? 2 * all.gradient[i] / 4 : 0, 1e-6);
+    }
+    EXPECT_NEAR(sum, 2 * all.sum, 1e-5);
+  }
+}
+
 TEST(SoftmaxCrossEntropy, RefusesWhatDoesNotMatch) {
   OpHarness h;
   const auto logits = h.random("logits", {4, 3}), none = h.random("none", {0, 3});
@@ -233,6 +263,12 @@ TEST(SoftmaxCrossEntropy, RefusesWhatDoesNotMatch) {
                "softmax_cross_entropy: operand 'logits' (none) of shape [0, 3]; expected at least "
                "one sample and one "
                "class");
+  expect_error(
+      [&] {
+        h.op("softmax_cross_entropy", {logits, good, none});
+      },
+      "softmax_cross_entropy: operand 'weights' (none) of shape [0, 3]; expected [4], one "
+      "weight for each row of logits [4, 3]");
   expect_error(
       [&] { add(logits, good, -1); },
       "softmax_cross_entropy: divisor=-1; expected at least 1, or 0 for the number of samples");

@@ -5,17 +5,32 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <numeric>
+#include <utility>
 
 namespace arenite::nn {
+
+namespace {
+
+LossValues cross_entropy_of(ModelBuilder& model, std::vector<graph::ValueId> operands,
+                            std::int64_t divisor) {
+  model.begin("loss");
+  const auto results = model.graph().add("softmax_cross_entropy", std::move(operands),
+                                         model.samples("divisor", divisor));
+  return {.value = results.at(0), .statistics = results.at(1)};
+}
+
+}  // namespace
 
 Loss cross_entropy() {
   return
       [](ModelBuilder& model, graph::ValueId logits, graph::ValueId labels, std::int64_t divisor) {
-        model.begin("loss");
-        const auto results = model.graph().add("softmax_cross_entropy", {logits, labels},
-                                               model.samples("divisor", divisor));
-        return LossValues{.value = results.at(0), .statistics = results.at(1)};
+        return cross_entropy_of(model, {logits, labels}, divisor);
       };
+}
+
+LossValues weighted_cross_entropy(ModelBuilder& model, graph::ValueId logits, graph::ValueId labels,
+                                  graph::ValueId weights, std::int64_t divisor) {
+  return cross_entropy_of(model, {logits, labels, weights}, divisor);
 }
 
 graph::ValueId sum_over(ModelBuilder& model, const std::vector<graph::ValueId>& values,

@@ -22,9 +22,9 @@ void add_softmax(RandomValues& values) {
   const std::int64_t last = values.shape(x).at(-1);
   switch (values.draw.below(5)) {
     case 0:
+    case 1:
       values.builder.add(values.draw.chance(50) ? "softmax" : "log_softmax", {x});
       break;
-    case 1:
     case 2:
       values.builder.add("sliced_softmax", {x}, {{"prefix", values.draw.between(0, last)}});
       break;

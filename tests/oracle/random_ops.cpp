@@ -214,7 +214,11 @@ class RandomOps : private RandomValues {
 
   ValueId add_loss(ValueId logits) {
     const ValueId truth = labels(shape(logits)[0], shape(logits)[1]);
-    return builder.add("softmax_cross_entropy", {logits, truth}, {{"divisor", draw.between(0, 8)}})
+    std::vector<ValueId> operands{logits, truth};
+    if (draw.chance(30))
+      operands.push_back(declare(DType::float32, {shape(logits)[0]}, {0, 2},
+                                 draw.of({StorageClass::constant, StorageClass::input})));
+    return builder.add("softmax_cross_entropy", operands, {{"divisor", draw.between(0, 8)}})
         .front();
   }
 

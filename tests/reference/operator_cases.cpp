@@ -95,10 +95,14 @@ std::vector<OperatorCase> losses() {
                .wanted = false,
                .type = DType::int32,
                .low = 0,
-               .high = static_cast<double>(classes - 1)};
+               .high = static_cast<double>(classes - 1)},
+        weights{.shape = {rows}, .low = 0.5, .high = 3};
     for (std::int64_t divisor : {0, 12}) {
-      for (bool is_loss : {false, true})
-        all.push_back({"softmax_cross_entropy", {logits, labels}, {{"divisor", divisor}}, is_loss});
+      for (bool is_loss : {false, true}) {
+        const graph::Attributes divided{{"divisor", divisor}};
+        all.push_back({"softmax_cross_entropy", {logits, labels}, divided, is_loss});
+        all.push_back({"softmax_cross_entropy", {logits, labels, weights}, divided, is_loss});
+      }
     }
   }
   return all;

@@ -20,8 +20,9 @@ void draw(Call& call) {
   }
 }
 
-/// loss = Σ (log Σ exp(logits) − logits[label]) / divisor, and its gradient; the statistics are the
-/// sum, not divided, and how many rows are largest at their label (the first of equals).
+/// loss = Σ weight · (log Σ exp(logits) − logits[label]) / divisor, and its gradient; the
+/// statistics are the sum, not divided, and how many rows are largest at their label (the first of
+/// equals).
 void softmax_cross_entropy(Call& call) {
   const Tensor &logits = call.in(0), &labels = call.in(1);
   const std::int64_t samples = logits.shape[0], classes = logits.shape[1],
@@ -32,13 +33,15 @@ void softmax_cross_entropy(Call& call) {
     const auto row = logits.data.begin() + n * classes;
     const auto largest = std::max_element(row, row + classes);
     const auto label = static_cast<std::int64_t>(labels[n]);
+    const double weight = call.has(2) ? call.in(2)[n] : 1;
+    if (weight == 0) continue;  // the gradient is zeros
     double sum = 0;
     for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(row[c] - *largest);
-    statistics[0] += *largest + std::log(sum) - row[label];
+    statistics[0] += weight * (*largest + std::log(sum) - row[label]);
     statistics[1] += largest - row == label ? 1 : 0;
     for (std::int64_t c = 0; c < classes; ++c) {
       const double probability = std::exp(row[c] - *largest) / sum;
-      call.out(2)[n * classes + c] = (probability - (c == label ? 1 : 0)) / divisor;
+      call.out(2)[n * classes + c] = weight * (probability - (c == label ? 1 : 0)) / divisor;
     }
   }
   call.out(0)[0] = statistics[0] / divisor;

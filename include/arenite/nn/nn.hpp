@@ -185,6 +185,10 @@ using Loss = std::function<LossValues(ModelBuilder&, graph::ValueId logits, grap
                                       std::int64_t divisor)>;
 
 Loss cross_entropy();  ///< softmax cross-entropy with integer labels
+/// The same, each sample's loss times its weight, float32 [N]; the mean is over all samples. One of
+/// weight 0 is not looked at, whatever its label.
+LossValues weighted_cross_entropy(ModelBuilder& model, graph::ValueId logits, graph::ValueId labels,
+                                  graph::ValueId weights, std::int64_t divisor);
 
 /// A loss of each element of predictions and of targets like them: the mean of all, float32 [1].
 using ElementLoss = std::function<graph::ValueId(ModelBuilder&, graph::ValueId predictions,
