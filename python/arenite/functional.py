@@ -47,6 +47,7 @@ from .layers import (
     sliced_softmax as sliced_softmax,
     softmax as softmax,
     softmax_cross_entropy as softmax_cross_entropy,
+    weighted_cross_entropy as weighted_cross_entropy,
 )
 from .rules import is_number as _is_number
 from .shaping import (

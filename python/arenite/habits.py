@@ -35,7 +35,7 @@ ARGUMENTS = {
     "verbose": "progress=True or False",
     "callbacks": "on_epoch=function",
     "patience": "early_stop=3",
-    "sample_weight": "weights are a target: fit(x, (y, weights)), and loss(outputs, y, weights)",
+    "class_weight": "loss=nn.CrossEntropyLoss(weight=…)",
     "lr": "optim.SGD(lr=0.01), and trainer.learning_rate",
     "learning_rate": "optim.SGD(lr=0.01), and trainer.learning_rate",
     "epochs": "trainer.fit(x, y, epochs=10)",

@@ -4,6 +4,7 @@ from typing import Any, Dict, NamedTuple, Optional
 
 from .errors import InvalidError
 from .rules import expect_axis, integer, is_integer, pair
+from .elementwise import full, map, reduce
 from .shaping import flatten, permute, reshape, squeeze, transpose, unsqueeze
 from .tensor import Tensor, TensorLike, as_tensor, one, results
 
@@ -235,18 +236,87 @@ class CrossEntropy(NamedTuple):
     gradient: Tensor  # of the logits, float32 [N, C]
 
 
-def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, divisor: int = 0) -> CrossEntropy:
+class WeightedCrossEntropy(NamedTuple):
+    loss: Tensor  # float32 [1]
+    statistics: Tensor  # as those of CrossEntropy, of samples that count
+    # What these two are divided by for means over samples, float64 [1].
+    total: Tensor
+    counted: Tensor
+
+
+def softmax_cross_entropy(
+    logits: TensorLike,
+    labels: TensorLike,
+    divisor: int = 0,
+    *,
+    weights: Optional[TensorLike] = None,
+) -> CrossEntropy:
     """logits float32 [N, C], labels int32 [N]: Σ −log softmax(logits)[label] / divisor, which is N
-    where 0.
+    where 0. With weights, float32 [N], each sample's loss counts so much; one of weight 0 is not
+    looked at, whatever its label.
     """
     divided = {"divisor": integer("softmax_cross_entropy: divisor", divisor, least=0)}
     operands = [logits, as_tensor(labels, "int32")]
+    if weights is not None:
+        operands.append(as_tensor(weights, "float32"))
     return CrossEntropy(*results("softmax_cross_entropy", operands, divided))
 
 
-def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
-    """The mean over the samples, float32 [1]."""
-    return softmax_cross_entropy(logits, labels).loss
+def weighted_cross_entropy(
+    logits: TensorLike,
+    labels: TensorLike,
+    weight: Optional[TensorLike] = None,
+    ignore_index: Optional[int] = None,
+    sample_weight: Optional[TensorLike] = None,
+) -> WeightedCrossEntropy:
+    """The mean over samples, of which each counts as `weight` [C] has it for its label; those of the
+    label `ignore_index` do not count.
+
+    sample_weight [N]: what each sample's loss is multiplied by besides, which does not change what
+        the mean is over
+    """
+    labels = as_tensor(labels, "int32")
+    if weight is None and ignore_index is None:
+        plain = softmax_cross_entropy(logits, labels, weights=sample_weight)
+        total = full((1,), labels.shape[0], "float64")
+        counted = total if sample_weight is None else _summed("$1 != 0", sample_weight)
+        return WeightedCrossEntropy(plain.loss, plain.statistics, total, counted)
+    classes = as_tensor(logits).shape[-1]
+    each: Any = None  # what a sample counts
+    if weight is not None:
+        given = as_tensor(weight, "float32", "the weight of classes")
+        if given.shape != (classes,):
+            raise InvalidError(
+                f"a weight of classes of shape {list(given.shape)}; expected [{int(classes)}], one "
+                "for each"
+            )
+        each = reduce("sum(select(index(1) == int64($1), $2, 0))", unsqueeze(labels, 1), given, dim=1)
+    if ignore_index is not None:
+        known = map(f"float32($1 != {integer('ignore_index', ignore_index)})", labels)
+        each = known if each is None else each * known
+    total = _summed("$1", each)
+    used = each if sample_weight is None else each * as_tensor(sample_weight, "float32")
+    # Divided beforehand the loss is a sum over samples, which may be cut in shards.
+    made = softmax_cross_entropy(logits, labels, 1, weights=map("$1 / float32($2)", used, total))
+    statistics = map("select(index(0) == 0, $1 * $2, $1)", made.statistics, total)
+    return WeightedCrossEntropy(made.loss, statistics, total, _summed("$1 != 0", used))
+
+
+def _summed(formula: str, x: TensorLike) -> Tensor:
+    """Over all samples, float64 [1]."""
+    return reduce(f"sum(float64({formula}))", x, dim=0, keepdim=True)
+
+
+def cross_entropy(
+    logits: TensorLike,
+    labels: TensorLike,
+    weight: Optional[TensorLike] = None,
+    ignore_index: Optional[int] = None,
+) -> Tensor:
+    """The mean over the samples, float32 [1]: see `weighted_cross_entropy`."""
+    if weight is None and ignore_index is None:
+        return softmax_cross_entropy(logits, labels).loss
+    return weighted_cross_entropy(logits, labels, weight, ignore_index).loss
 
 
 def draw(

@@ -19,7 +19,7 @@ from .errors import InvalidError, InvalidTypeError
 from .graph import BUFFER, Data
 from .interop import borrow
 from .rules import integer, is_number, pair
-from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, frozen, parameter
+from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, constant, frozen, parameter
 
 _generator = np.random.default_rng(0)
 
@@ -454,20 +454,40 @@ class Embedding(Module):
 
 
 class CrossEntropyLoss(Module):
-    """logits [N, C], labels int32 [N] → loss and statistics: see F.softmax_cross_entropy."""
+    """logits [N, C], labels int32 [N] → loss and statistics: see F.weighted_cross_entropy.
 
-    def forward(self, logits: Tensor, labels: Tensor) -> Any:
-        return F.softmax_cross_entropy(logits, labels)
+    weight: what a sample of each class counts, C numbers
+    ignore_index: a label whose samples do not count
+    """
+
+    def __init__(self, weight: Any = None, ignore_index: Optional[int] = None):
+        self.weight = None if weight is None else constant(np.asarray(weight, np.float32))
+        self.ignore_index = None if ignore_index is None else integer("ignore_index", ignore_index)
+
+    def forward(
+        self, logits: Tensor, labels: Tensor, sample_weight: Optional[TensorLike] = None
+    ) -> Any:
+        if self.weight is None and self.ignore_index is None and sample_weight is None:
+            return F.softmax_cross_entropy(logits, labels)
+        return F.weighted_cross_entropy(
+            logits, labels, self.weight, self.ignore_index, sample_weight
+        )
 
 
 class MSELoss(Module):
-    """The mean of squared differences, float32 [1]."""
+    """The mean of squared differences, float32 [1]; those of a sample times its weight."""
 
-    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+    def forward(
+        self, prediction: Tensor, target: Tensor, sample_weight: Optional[TensorLike] = None
+    ) -> Tensor:
         if prediction.shape != target.shape:
             raise InvalidError(
                 f"MSELoss: a prediction of shape {list(prediction.shape)} and a target of shape "
                 f"{list(target.shape)}; expected equal ones"
             )
         difference = prediction - target
-        return F.mean(difference * difference)
+        squares = difference * difference
+        if sample_weight is not None:
+            weight = as_tensor(sample_weight, "float32")
+            squares = squares * weight.reshape(-1, *(1,) * (squares.ndim - 1))
+        return F.mean(squares)

@@ -1,18 +1,18 @@
 """What is trained: a module, its loss and metrics, and what their samples are like."""
 
 import contextlib
+import inspect
 import itertools
-import math
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from . import functional as F, nn
 from .errors import InvalidError, InvalidTypeError
-from .layers import CrossEntropy
+from .layers import CrossEntropy, WeightedCrossEntropy
 from .networks import Network, Networks
-from .samples import Rows, Samples, Side, Spec
-from .tensor import Parameter, Tensor
+from .samples import WEIGHTS, Rows, Samples, Side, Spec, weights_of
+from .tensor import Parameter, Tensor, input
 from .updates import expect_loss, expect_optimizer, settings_of, train
 
 
@@ -50,6 +50,7 @@ class Objective:
         self._settings = dict(settings)
         settings_of(**self._settings)
         self.inputs, self.targets = Side.of_inputs(inputs), Side("y")
+        self.weighted = False  # the loss is given weights of samples
         self._guessed = False  # what targets are like
         self._classes: Optional[int] = None  # of a cross-entropy's logits
         if isinstance(loss, nn.CrossEntropyLoss):
@@ -102,24 +103,22 @@ class Objective:
             nothing = F.map("float32($1) * 0", predicted).sum()  # in place of a loss
             return list(inputs.values()), nothing, entries
         targets = self.targets.tensors(count)
-        both = [name for name in targets if name in inputs]
+        weights = {WEIGHTS: input(WEIGHTS, (count,))} if self.weighted else {}
+        both = [name for name in (*targets, *weights) if name in inputs]
         if both:
             raise InvalidError(f"inputs and targets named {both[0]!r}; expected names of their own")
-        loss = self.targets.call(self.loss, (predicted,), targets)
-        if isinstance(loss, CrossEntropy):
-            labels = loss.statistics.node.operands[1]
-            each = math.prod(map(int, labels.shape)) // int(count)
-            # Of sums of their own where a sample has several labels.
-            total = [F.full((1,), count, "float64") * float(each)] if each != 1 else []
-            entries["loss"] = [loss.statistics[0:1], *total]
-            entries["accuracy"] = [loss.statistics[1:2], *total]
+        loss = self.targets.call(self.loss, (predicted,), targets, **weights)
+        if isinstance(loss, (CrossEntropy, WeightedCrossEntropy)):
+            over = _divisors(loss, count)
+            for i, name in enumerate(("loss", "accuracy")):
+                entries[name] = [loss.statistics[i : i + 1], *over[i : i + 1]]
             loss = loss.loss
         for name, function in self.metrics.items():
             mean = self.targets.call(function, (predicted,), targets)
             entries[name] = [_sum(f"metric {name!r}", mean, count)]
         if isinstance(loss, Tensor) and loss.shape == ():
             loss = loss.reshape((1,))
-        return [*inputs.values(), *targets.values()], loss, entries
+        return [*inputs.values(), *targets.values(), *weights.values()], loss, entries
 
     # ---- samples
 
@@ -132,7 +131,11 @@ class Objective:
             self.targets = self._named(self.targets)
         return rows
 
-    def labelled(self, x: Any, y: Any) -> Samples:
+    def labelled(self, x: Any, y: Any, weights: Any = None) -> Samples:
+        """weights: of the samples; from the first ones on all have some."""
+        if weights is not None and not self.weighted:
+            self._expect_weights_taken()
+            self.weighted = True
         inputs = self.samples(x)
         if self._guessed or not self.targets.known:
             first = Side("y").rows(y)
@@ -141,7 +144,22 @@ class Objective:
         targets = self.targets.rows(y)
         if isinstance(self.loss, nn.CrossEntropyLoss):
             self._check_labels(next(iter(targets.values())).array)
-        return Samples({**inputs, **targets})
+        arrays = {**inputs, **targets}
+        if self.weighted:
+            arrays[WEIGHTS] = weights_of(weights, len(next(iter(inputs.values())).array))
+        return Samples(arrays)
+
+    def _expect_weights_taken(self) -> None:
+        function = getattr(self.loss, "forward", self.loss)
+        try:
+            taken = inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            return  # of what has no signature, as its call will show
+        if WEIGHTS not in taken and all(one.kind != one.VAR_KEYWORD for one in taken.values()):
+            raise InvalidTypeError(
+                f"{WEIGHTS} for a loss that takes none; expected loss(outputs, targets, "
+                f"{WEIGHTS}), as arenite.nn.CrossEntropyLoss() and MSELoss() are"
+            )
 
     def _one_target(self, spec: Spec) -> Side:
         side = Side("y")
@@ -222,7 +240,9 @@ class Objective:
                 return  # which the loss says
             self._classes = predicted.shape[1]
         classes = self._classes
-        wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+        outside = (labels < 0) | (labels >= classes)
+        ignored = getattr(self.loss, "ignore_index", None)
+        wrong = np.flatnonzero(outside if ignored is None else outside & (labels != ignored))
         if len(wrong):
             raise InvalidError(
                 f"label {labels[wrong[0]]} of sample {wrong[0]}; expected 0 to {classes - 1}, "
@@ -234,24 +254,25 @@ class Objective:
     @contextlib.contextmanager
     def trying(self) -> Iterator[None]:
         """What is learned of samples within is forgotten where something goes wrong."""
-        before = self.inputs, self.targets, self._guessed
+        before = self.inputs, self.targets, self._guessed, self.weighted
         try:
             yield
         except BaseException:
-            self.inputs, self.targets, self._guessed = before
+            self.inputs, self.targets, self._guessed, self.weighted = before
             raise
 
-    def hear(self, inputs: Side, targets: Side) -> None:
+    def hear(self, inputs: Side, targets: Side, weighted: bool) -> None:
         """What a file knows of samples, where nobody has seen some."""
+        self.weighted = self.weighted or weighted
         if not self.inputs.known:
             self.inputs = inputs
         if targets.known and (not self.targets.known or self._guessed):
             self.targets, self._guessed = targets, False
 
     @property
-    def sides(self) -> Tuple[Side, Side]:
+    def sides(self) -> Tuple[Side, Side, bool]:
         """What networks depend on besides the module."""
-        return self.inputs, self.targets
+        return self.inputs, self.targets, self.weighted
 
 
 def _check_metrics(metrics: Any) -> None:
@@ -262,6 +283,16 @@ def _check_metrics(metrics: Any) -> None:
             raise InvalidTypeError(f"metric {name!r}: {function!r}; expected a name and a function")
         if name in ("loss", "accuracy", "predict", "predict_current"):
             raise InvalidError(f"a metric named {name!r}; expected another name")
+
+
+def _divisors(loss: Any, count: int) -> List[Tensor]:
+    """What the sums of a loss and of right answers are divided by; none: the samples."""
+    if isinstance(loss, WeightedCrossEntropy):
+        return [loss.total, loss.counted]
+    labels = loss.statistics.node.operands[1]
+    each = int(labels.shape[0]) // int(count)
+    # Of sums of their own where a sample has several labels.
+    return [F.full((1,), count, "float64") * float(each)] * 2 if each != 1 else []
 
 
 def _sum(what: str, mean: Any, count: int) -> Tensor:

@@ -113,10 +113,12 @@ class Side:
             name: input(name, (count, *one.shape), one.dtype) for name, one in self.specs.items()
         }
 
-    def call(self, function: Any, before: Iterable[Any], tensors: Dict[str, Tensor]) -> Any:
+    def call(
+        self, function: Any, before: Iterable[Any], tensors: Dict[str, Tensor], **more: Tensor
+    ) -> Any:
         if self.form == "named":
-            return function(*before, **tensors)
-        return function(*before, *tensors.values())
+            return function(*before, **tensors, **more)
+        return function(*before, *tensors.values(), **more)
 
     def rows(self, given: Any) -> Dict[str, Rows]:
         """By name. Of what has been seen before, of that form; nothing is checked here that the
@@ -199,6 +201,25 @@ class Side:
                 for name, (shape, dtype) in specs.items()
             }
         return side
+
+
+WEIGHTS = "sample_weight"  # the input that they are
+
+
+def weights_of(given: Any, count: int) -> Rows:
+    """Of so many samples: ones where nobody gives others."""
+    if given is None:
+        return Rows(np.ones(count, np.float32))
+    array = as_array(given)
+    if array.shape != (count,):
+        raise InvalidError(
+            f"{WEIGHTS} of shape {list(array.shape)}; expected [{count}], a number for each sample"
+        )
+    if array.dtype.kind not in "iubf":
+        raise InvalidTypeError(f"{array.dtype.name} for {WEIGHTS}; expected numbers")
+    if not np.isfinite(array).all():
+        raise InvalidError(f"{WEIGHTS} that are not finite; expected finite numbers")
+    return Rows(_readable(array, WEIGHTS))
 
 
 def _told(given: Any) -> str:

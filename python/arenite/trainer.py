@@ -163,20 +163,21 @@ class Trainer:
                 )
             kept = samples.count - max(1, round(samples.count * float(validation)))
             return samples.between(0, kept), samples.between(kept, samples.count)
-        if not (isinstance(validation, (tuple, list)) and len(validation) == 2):
+        if not (isinstance(validation, (tuple, list)) and len(validation) in (2, 3)):
             raise InvalidTypeError(
-                "validation that is no pair; expected (x, y), or a share of the samples, as 0.1"
+                "validation that is no pair; expected (x, y), or (x, y, sample_weight), or a share of "
+                "the samples, as 0.1"
             )
         return samples, self._objective.labelled(*validation)
 
     # ---- what it does
 
-    def step(self, x: Any, y: Any) -> float:
+    def step(self, x: Any, y: Any, sample_weight: Any = None) -> float:
         """One step on at most `batch` samples, times `accumulate`. Returns their mean loss, from
         before the parameters change.
         """
         with self._objective.trying():
-            samples = self._objective.labelled(x, y)
+            samples = self._objective.labelled(x, y, sample_weight)
             if not 0 < samples.count <= self._most:
                 what = "the batch" if self._most == self.batch else "batches times accumulate"
                 raise InvalidError(
@@ -185,12 +186,14 @@ class Trainer:
                 )
             return self._engine().step(samples)["loss"]
 
-    def evaluate(self, x: Any, y: Any, averaged: bool = False) -> Evaluation:
+    def evaluate(
+        self, x: Any, y: Any, averaged: bool = False, sample_weight: Any = None
+    ) -> Evaluation:
         """Mean loss, accuracy and metrics over any number of samples. Changes nothing.
         averaged: with the means of parameters that `average` keeps.
         """
         with self._objective.trying():
-            samples = self._objective.labelled(x, y)
+            samples = self._objective.labelled(x, y, sample_weight)
             if samples.count == 0:
                 raise InvalidError("an evaluation on 0 samples; expected at least 1")
             self._expect_means(averaged)
@@ -226,6 +229,7 @@ class Trainer:
         early_stop: int = 0,
         save_best: Any = None,
         on_epoch: Optional[Callable[[Epoch], Any]] = None,
+        sample_weight: Any = None,
         **others: Any,
     ) -> List[Epoch]:
         """Goes over all samples `epochs` times, in another order each time, and evaluates
@@ -238,6 +242,9 @@ class Trainer:
         progress: writes to standard error how far it is; None: where that is a terminal.
         early_stop: ends behind so many epochs in a row whose validation was no better; 0: never.
         save_best: a file, written behind each epoch whose validation is the best so far.
+        sample_weight: what each sample's loss is multiplied by, for a loss that takes it as
+            nn.CrossEntropyLoss() and nn.MSELoss() do; from the first ones on those that are given
+            none have ones. `validation` may have some too: (x, y, sample_weight).
         on_epoch: is called behind each epoch, and may change the learning rate and parameters,
             evaluate, predict and save; what it raises ends the call.
         Ctrl-C leaves the trainer as the last whole step did.
@@ -259,7 +266,9 @@ class Trainer:
             "early_stop": integer("early_stop", early_stop, least=0),
         }
         with self._objective.trying():
-            samples, tested = self._split(self._objective.labelled(x, y), validation)
+            samples, tested = self._split(
+                self._objective.labelled(x, y, sample_weight), validation
+            )
             if samples.count == 0 or epochs < 1:
                 raise InvalidError(
                     f"{epochs} epochs of {samples.count} samples; expected at least one of both"
@@ -340,8 +349,8 @@ class Trainer:
         replaced as a whole. `arenite show` says what it has, and `arenite predict` and `arenite
         evaluate` take it.
         """
-        inputs, targets = self._objective.sides
-        said = {"inputs": inputs.said(), "targets": targets.said()}
+        inputs, targets, weighted = self._objective.sides
+        said = {"inputs": inputs.said(), "targets": targets.said(), "weighted": weighted}
         self._planned().save(path, _SAID, json.dumps(said))
 
     def load(self, path: Any) -> None:
@@ -372,14 +381,15 @@ class Trainer:
             raise
 
 
-def _sides_in(path: Any) -> Tuple[Side, Side]:
+def _sides_in(path: Any) -> Tuple[Side, Side, bool]:
     """What a file says of samples."""
     text = saved_text(path, _SAID)
     if text is None:
-        return Side("x"), Side("y")
+        return Side("x"), Side("y"), False
     try:
         said = json.loads(text)
-        return Side.of("x", said["inputs"]), Side.of("y", said["targets"])
+        inputs, targets = Side.of("x", said["inputs"]), Side.of("y", said["targets"])
+        return inputs, targets, said.get("weighted", False) is True
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         raise InvalidError(
             f"{path}: what it says of a trainer, {text[:80]!r}; expected what Trainer.save writes"

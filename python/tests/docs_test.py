@@ -69,7 +69,7 @@ class Page(testing.TestCase):
                     with self.assertRaises((arenite.Error, AttributeError)) as caught:
                         exec(cells[0], names)
                     self.assertIn(cells[1].split("…")[0], str(caught.exception))
-        self.assertEqual(done, {True: 9, False: 35})
+        self.assertEqual(done, {True: 9, False: 38})
         found = eval("of_dense_behind_flatten(a.reshape(1, -1), 2, 3, 4)", {**names, "a": np.arange(24)})
         self.assertEqual(found.ravel().tolist(), np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0).ravel().tolist())
 

@@ -266,7 +266,7 @@ class FirstTries(testing.TestCase):
             (lambda: trainer(metrics={"m": lambda z, y: z}).fit(X, Y), "metric 'm' that is Tensor.*; expected a Tensor float32"),
             (lambda: trainer(early_stop=3), r"Trainer: no argument 'early_stop' \(hint: trainer.fit"),
             (lambda: trainer().fit(X, Y, callbacks=[]), r"fit: no argument 'callbacks' \(hint: on_epoch=function"),
-            (lambda: trainer().fit(X, Y, sample_weight=Y), r"hint: weights are a target: fit\(x, \(y, weights\)\)"),
+            (lambda: trainer().fit(X, Y, class_weight={0: 1}), r"hint: loss=nn.CrossEntropyLoss\(weight=…\)"),
             (lambda: trainer().fit(X, Y, on_epoch=3), "on_epoch 3; expected a function of an epoch"),
             (lambda: trainer(Pair(), lambda both, y: both[0].sum()).predict(X), "a module that returns"),
             (lambda: trainer(Pair()).fit(X, Y), ""),
