@@ -240,7 +240,7 @@ TEST_F(CTrainer, RefusesWhatIsWrong) {
   std::array<double, 2> found{};
   EXPECT_EQ(refused(arenite_trainer_evaluate(trainer, test.all.data(), 1, ARENITE_AVERAGED,
                                              found.data(), 2, &message)),
-            "samples without a column 'label'; expected one for each input");
+            "samples without a column 'label'; expected one for each input that is read");
   EXPECT_EQ(refused(arenite_trainer_evaluate(trainer, test.all.data(), 2, ARENITE_AVERAGED,
                                              found.data(), 1, &message)),
             "room for 1 metrics; expected 2");

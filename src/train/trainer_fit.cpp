@@ -313,6 +313,7 @@ void Trainer::Impl::begin_means(const Swept& of, Weights weights) {
 }
 
 Metrics Trainer::Impl::evaluate(const Samples& test, Weights weights) {
+  if (!sweeps.find(evaluation(weights), test) && are_few(test)) return evaluate_few(test, weights);
   prepare(nullptr, &test, weights);
   for (std::size_t i = 0; i < network.graph.outputs.size(); ++i) std::ranges::fill(sums(i), 0.0);
   Swept& of = *sweeps.find(evaluation(weights), test);

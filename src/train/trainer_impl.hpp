@@ -129,6 +129,9 @@ struct Trainer::Impl {
                                                const std::vector<Port>& inputs);
   Metrics step(const Samples& batch);
   void predict(const Samples& samples, std::span<std::byte> into, Weights weights);
+  /// Whether they are evaluated by copies: a sweep over themselves would take longer to make.
+  static bool are_few(const Samples& samples);
+  Metrics evaluate_few(const Samples& test, Weights weights);
   /// What they are of a batch; throws Error where there are none.
   const Port& prediction();
 

@@ -1,6 +1,6 @@
 // Samples that a trainer sees once: they go through a sweep in stretches, whose bytes it owns, so
-// that one program does for any of them. Predictions are made so, and steps on batches that come
-// one by one.
+// that one program does for any of them. Predictions are made so, steps on batches that come one by
+// one, and evaluations of few samples.
 #include "src/base/refuse.hpp"
 #include "src/train/timer.hpp"
 #include "src/train/trainer_impl.hpp"
@@ -17,6 +17,10 @@ std::int64_t row_bytes(DType type, const Shape& shape) {
 }
 
 std::int64_t row_bytes(const Column& column) { return row_bytes(column.type, column.shape); }
+
+/// Of a stretch: so many that beginning a sweep costs little beside them, and that they stay in
+/// caches.
+constexpr std::int64_t enough_bytes = std::int64_t{1} << 20;
 
 }  // namespace
 
@@ -65,13 +69,11 @@ Trainer::Impl::Stretch& Trainer::Impl::stretch_of(std::string_view entry,
     return *known;
   }
 
-  const bool predicts = entry != "train";
+  const bool predicts = entry == predict_name || entry == predict_current_name;
   const std::int64_t asked = rows;
   if (rows == 0) {
-    // So many batches that beginning a sweep costs little beside them, and that they stay in
-    // caches.
-    constexpr std::int64_t enough_bytes = std::int64_t{1} << 20, most_batches = 32;
-    std::int64_t one = row_bytes(prediction().type, prediction().shape);
+    constexpr std::int64_t most_batches = 32;
+    std::int64_t one = predicts ? row_bytes(prediction().type, prediction().shape) : 0;
     for (const Column* const column : columns) one += row_bytes(*column);
     rows = options.batch *
            std::clamp<std::int64_t>(enough_bytes / std::max<std::int64_t>(one * options.batch, 1),
@@ -131,6 +133,36 @@ Metrics Trainer::Impl::step(const Samples& batch) {
 }
 
 Metrics Trainer::step(const Samples& batch) { return impl_->step(batch); }
+
+bool Trainer::Impl::are_few(const Samples& samples) { return samples.bytes() <= 4 * enough_bytes; }
+
+Metrics Trainer::Impl::evaluate_few(const Samples& test, Weights weights) {
+  const std::string entry = evaluation(weights);
+  const std::vector<const Column*>& columns = columns_of(test, inputs);
+  if (running) refuse("an evaluation in the middle of a sweep", "one behind the other");
+  const std::int64_t count = test.count(), rest = count % options.batch;
+  bool begun = false;
+  const Timer timer;
+  const auto evaluate_in = [&](Stretch& through, std::int64_t first, std::int64_t rows) {
+    Swept& of = *sweeps.find(entry, through.samples);
+    if (!std::exchange(begun, true)) {
+      begin_means(of, weights);
+      for (std::size_t i = 0; i < network.graph.outputs.size(); ++i)
+        std::ranges::fill(sums(i), 0.0);
+    }
+    copy_rows(columns, first, rows, 0, through.bytes);
+    std::int64_t done = 0;
+    run(of, done, {.steps = static_cast<long>(rows / of.batch)});
+  };
+  for (std::int64_t first = 0; first < count - rest;) {
+    Stretch& whole = stretch_of(entry, columns, 0);
+    const std::int64_t rows = std::min(whole.samples.count(), count - rest - first);
+    evaluate_in(whole, first, rows);
+    first += rows;
+  }
+  if (rest > 0) evaluate_in(stretch_of(entry, columns, rest), count - rest, rest);
+  return metrics(count, timer.seconds());
+}
 
 void Trainer::Impl::predict(const Samples& samples, std::span<std::byte> into, Weights weights) {
   const std::string_view entry =
