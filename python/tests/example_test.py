@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/fashion_mnist.py on files of its own: images whose class is the bright row."""
+"""The examples in Python: fashion_mnist.py on files of its own, images whose class is the bright row."""
 
 import gzip
 import os
@@ -61,6 +61,18 @@ class FashionMnist(unittest.TestCase):
         done = self.run_it()
         self.assertEqual(done.returncode, 1)
         self.assertIn("expected an IDX file", done.stderr)
+
+
+class Objectives(unittest.TestCase):
+    def test_they_are_learned(self):
+        done = subprocess.run(
+            [sys.executable, testing.ROOT / "examples/objectives.py"],
+            env={**os.environ, "PYTHONPATH": str(testing.ROOT / "python")},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 4)
 
 
 if __name__ == "__main__":
