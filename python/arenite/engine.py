@@ -216,6 +216,11 @@ class Engine:
         self._train("trainer_take_weights", encode_path(path))
         self._own_arrays()
 
+    def close(self) -> None:
+        """Leaves the values with their modules, and frees the rest."""
+        self.owned.fetch()
+        self.handle.close()
+
     @property
     def learning_rate(self) -> float:
         rate = ctypes.c_float()

@@ -102,7 +102,7 @@ class Trainer:
         self._engines: Dict[Tuple[str, ...], Engine] = {}  # by what they train
         self._built_for: Any = None  # which sides of the objective they are of
         self._newest: Optional[Engine] = None  # has the current state
-        self._fitting = False
+        self._fitting = self._closed = False
 
     @property
     def module(self) -> Any:
@@ -116,11 +116,28 @@ class Trainer:
     def optimizer(self) -> Any:
         return self._objective.optimizer
 
+    def close(self) -> None:
+        """Frees its memory now, not when Python's collector comes. The module keeps what was trained."""
+        if self._fitting:
+            raise InvalidError("a trainer closed in the middle of a fit; expected calls between them")
+        self._closed = True
+        for engine in self._engines.values():
+            engine.close()
+        self._engines = {}
+
+    def __enter__(self) -> "Trainer":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
     def _engine(self, trained: Optional[Tuple[str, ...]] = None) -> Engine:
         """The library's trainer of these parameters, or of those that are trainable now, with the
         current state. While one fits it is that: what is frozen meanwhile counts from the next call
         on.
         """
+        if self._closed:
+            raise InvalidError("a trainer that was closed; expected an open one")
         if self._fitting:
             assert self._newest is not None
             return self._newest
@@ -142,8 +159,9 @@ class Trainer:
 
     def _any_engine(self) -> Engine:
         """To compute with, whatever is frozen meanwhile."""
-        if self._newest is not None and self._built_for == self._objective.sides:
-            return self._newest
+        newest = self._newest
+        if newest is not None and self._built_for == self._objective.sides and not self._closed:
+            return newest
         return self._engine(self._objective.trainable or tuple(self._objective.parameters))
 
     def _planned(self) -> Engine:

@@ -411,5 +411,36 @@ class AgainstPyTorch(testing.TestCase):
             )
 
 
+class Closing(testing.TestCase):
+    def test_the_module_keeps_what_was_trained(self):
+        module = nn.Linear(3, 2)
+        x, y = np.ones((4, 3), np.float32), np.array([0, 1, 1, 0])
+        with arenite.Trainer(module, "cross_entropy", SGD(lr=0.1), batch=4) as trainer:
+            trainer.fit(x, y, epochs=2)
+            plan = trainer.plan
+            trained = trainer.state["weight"]
+        self.assertArray(module.weight.data, trained)
+        self.assertGreater(plan.bytes, 0)
+        for action in (
+            lambda: trainer.fit(x, y),
+            lambda: trainer.evaluate(x, y),
+            lambda: trainer.predict(x),
+            lambda: trainer.state,
+            lambda: trainer.steps,
+        ):
+            with self.assertRaisesRegex(arenite.InvalidError, "a trainer that was closed; expected an open one"):
+                action()
+        trainer.close()  # again
+        module.weight.data = 2 * trained
+        self.assertArray(module.weight.data, 2 * trained)
+
+    def test_not_in_a_fit(self):
+        trainer = arenite.Trainer(nn.Linear(3, 2), "cross_entropy", SGD(lr=0.1), batch=4)
+        x, y = np.ones((4, 3), np.float32), np.array([0, 1, 1, 0])
+        with self.assertRaisesRegex(arenite.InvalidError, "closed in the middle of a fit"):
+            trainer.fit(x, y, on_epoch=lambda _: trainer.close())
+        trainer.fit(x, y)
+
+
 if __name__ == "__main__":
     testing.main()
