@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from .objective import Objective
 from .optim import Average, Group
 from .options import TrainingOptions
 from .plan import Plan
-from .progress import Epoch, Evaluation, Progress
+from .progress import Epoch, Evaluation, Progress, is_watched
 from .rules import integer, is_number
 from .samples import Samples, Side
 from .session import Session, default_session
@@ -257,7 +256,8 @@ class Trainer:
         Epochs go on counting over several calls, so that two of 5 are one of 10; an epoch that
         Ctrl-C ended is gone on with where a call has the same arrays, and their order, again.
 
-        progress: writes to standard error how far it is; None: where that is a terminal.
+        progress: shows on standard error how far it is, by tqdm where that is installed; None: in
+            terminals and notebooks.
         early_stop: ends behind so many epochs in a row whose validation was no better; 0: never.
         save_best: a file, written behind each epoch whose validation is the best so far.
         sample_weight: what each sample's loss is multiplied by, for a loss that takes it as
@@ -296,9 +296,8 @@ class Trainer:
                 raise InvalidError(f"{what} without a validation; expected validation=(x, y), or 0.1")
             engine = self._engine()
             engine.begin(samples, tested, options)
-        line = Progress(
-            epochs, samples.count, sys.stderr.isatty() if progress is None else progress
-        )
+        wanted = is_watched() if progress is None else bool(progress)
+        line = Progress(epochs, samples.count, wanted)
         history: List[Epoch] = []
         self._fitting = True
         try:
@@ -309,6 +308,7 @@ class Trainer:
             return history
         finally:
             self._fitting = False
+            line.close()
 
     def _go_on(
         self, engine: Engine, history: List[Epoch], line: Progress, save_best: Any, on_epoch: Any
