@@ -321,19 +321,23 @@ ARENITE_API arenite_status arenite_builder_begin(arenite_builder* builder, const
                                                  size_t operand_count, arenite_value* parameters,
                                                  size_t room, size_t* parameter_count,
                                                  char** message);
-/* Ends the innermost block, which yields these values. Behind the first block of an `if` its second
- * one begins; behind the last block this writes the op's results. */
+/* Ends the innermost block, which yields these values; 0 leaves one out. Behind the first block of
+ * an `if` its second one begins; behind the last block this writes the op's results. */
 ARENITE_API arenite_status arenite_builder_end(arenite_builder* builder,
                                                const arenite_value* yields, size_t yield_count,
                                                arenite_value* results, size_t room,
                                                size_t* result_count, char** message);
-/* Type, shape and bytes of a value, open sizes at their bounds. The name, "" where it has none, is
- * the builder's, until its next call. */
+/* Takes back the last of these three that was not refused. */
+ARENITE_API arenite_status arenite_builder_undo(arenite_builder* builder, char** message);
+/* Type, shape and bytes of a value, open sizes at their bounds. The name, that of its operator
+ * where nobody gave it one, is the builder's, until its next call. */
 ARENITE_API arenite_status arenite_builder_value(const arenite_builder* builder,
                                                  arenite_value value, arenite_port* port,
                                                  char** message);
 /* The script of all of it, with these outputs: for arenite_model_create and arenite_trainer_create.
- * The builder goes on. *script is the caller's, for arenite_free. */
+ * What only the whole shows to be wrong is said here, as a value of one phase that is read in an
+ * earlier one; arenite_builder_undo takes it back. The builder goes on. *script is the caller's,
+ * for arenite_free. */
 ARENITE_API arenite_status arenite_builder_script(arenite_builder* builder,
                                                   const arenite_value* outputs, size_t output_count,
                                                   char** script, char** message);

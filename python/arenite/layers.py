@@ -4,7 +4,7 @@ from typing import Any, Dict, NamedTuple, Optional
 
 from .errors import InvalidError
 from .rules import expect_axis, integer, is_integer, pair
-from .elementwise import full, map, reduce
+from .elementwise import map, reduce
 from .shaping import flatten, permute, reshape, squeeze, transpose, unsqueeze
 from .tensor import Tensor, TensorLike, as_tensor, one, results
 
@@ -270,7 +270,9 @@ def weighted_cross_entropy(
     sample_weight: Optional[TensorLike] = None,
 ) -> WeightedCrossEntropy:
     """The mean over samples, of which each counts as `weight` [C] has it for its label; those of the
-    label `ignore_index` do not count.
+    label `ignore_index` do not count. With either, that mean is over the whole batch, which cannot be
+    cut in shards (`shards=`, `accumulate=`); where no sample counts the loss is 0, and a
+    step changes nothing.
 
     sample_weight [N]: what each sample's loss is multiplied by besides, which does not change what
         the mean is over
@@ -278,8 +280,9 @@ def weighted_cross_entropy(
     labels = as_tensor(labels, "int32")
     if weight is None and ignore_index is None:
         plain = softmax_cross_entropy(logits, labels, weights=sample_weight)
-        total = full((1,), labels.shape[0], "float64")
-        counted = total if sample_weight is None else _summed("$1 != 0", sample_weight)
+        given = labels if sample_weight is None else as_tensor(sample_weight, "float32")
+        total = _summed("$1 * 0 + 1", given)  # so many
+        counted = total if sample_weight is None else _summed("$1 != 0", given)
         return WeightedCrossEntropy(plain.loss, plain.statistics, total, counted)
     classes = as_tensor(logits).shape[-1]
     each: Any = None  # what a sample counts
@@ -290,14 +293,18 @@ def weighted_cross_entropy(
                 f"a weight of classes of shape {list(given.shape)}; expected [{int(classes)}], one "
                 "for each"
             )
-        each = reduce("sum(select(index(1) == int64($1), $2, 0))", unsqueeze(labels, 1), given, dim=1)
+        own = reduce("sum(select(index(1) == int64($1), $2, 0))", unsqueeze(labels, 1), given, dim=1)
+        # Labels of no class are looked at, and refused.
+        each = map(f"select($1 < 0, 1, select($1 >= {int(classes)}, 1, $2))", labels, own)
     if ignore_index is not None:
         known = map(f"float32($1 != {integer('ignore_index', ignore_index)})", labels)
         each = known if each is None else each * known
+    # Of a batch whose samples all do not count there is no mean: its loss is 0.
+    divided = "select($2 == 0, 0, $1 / float32($2))"
     total = _summed("$1", each)
     used = each if sample_weight is None else each * as_tensor(sample_weight, "float32")
-    # Divided beforehand the loss is a sum over samples, which may be cut in shards.
-    made = softmax_cross_entropy(logits, labels, 1, weights=map("$1 / float32($2)", used, total))
+    # Divided beforehand, lest the gradient be gone over again.
+    made = softmax_cross_entropy(logits, labels, 1, weights=map(divided, used, total))
     statistics = map("select(index(0) == 0, $1 * $2, $1)", made.statistics, total)
     return WeightedCrossEntropy(made.loss, statistics, total, _summed("$1 != 0", used))
 

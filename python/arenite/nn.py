@@ -17,7 +17,7 @@ from . import functional as F
 from . import habits
 from .errors import InvalidError, InvalidTypeError
 from .graph import BUFFER, Data
-from .interop import borrow
+from .interop import as_array, borrow
 from .rules import integer, is_number, pair
 from .tensor import Parameter, Tensor, TensorLike, as_tensor, buffer, constant, frozen, parameter
 
@@ -461,7 +461,12 @@ class CrossEntropyLoss(Module):
     """
 
     def __init__(self, weight: Any = None, ignore_index: Optional[int] = None):
-        self.weight = None if weight is None else constant(np.asarray(weight, np.float32))
+        self.weight = None
+        if weight is not None:
+            numbers = as_array(weight)
+            if numbers.ndim != 1 or numbers.dtype.kind not in "iubf" or not np.isfinite(numbers).all():
+                raise InvalidError(f"weight {weight!r}; expected a finite number for each class")
+            self.weight = constant(numbers.astype(np.float32))
         self.ignore_index = None if ignore_index is None else integer("ignore_index", ignore_index)
 
     def forward(

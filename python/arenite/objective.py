@@ -51,6 +51,7 @@ class Objective:
         settings_of(**self._settings)
         self.inputs, self.targets = Side.of_inputs(inputs), Side("y")
         self.weighted = False  # the loss is given weights of samples
+        self._ones: Dict[int, np.ndarray] = {}  # the last ones, by their number
         self._guessed = False  # what targets are like
         self._classes: Optional[int] = None  # of a cross-entropy's logits
         if isinstance(loss, nn.CrossEntropyLoss):
@@ -133,9 +134,8 @@ class Objective:
 
     def labelled(self, x: Any, y: Any, weights: Any = None) -> Samples:
         """weights: of the samples; from the first ones on all have some."""
-        if weights is not None and not self.weighted:
-            self._expect_weights_taken()
-            self.weighted = True
+        if weights is not None:
+            self.weigh()
         inputs = self.samples(x)
         if self._guessed or not self.targets.known:
             first = Side("y").rows(y)
@@ -146,20 +146,35 @@ class Objective:
             self._check_labels(next(iter(targets.values())).array)
         arrays = {**inputs, **targets}
         if self.weighted:
-            arrays[WEIGHTS] = weights_of(weights, len(next(iter(inputs.values())).array))
+            arrays[WEIGHTS] = self._weights(weights, len(next(iter(inputs.values())).array))
         return Samples(arrays)
 
-    def _expect_weights_taken(self) -> None:
+    def _weights(self, given: Any, count: int) -> Rows:
+        """Ones where nobody gives others: the same each time, as whoever goes on with a fit gives."""
+        if given is not None:
+            return weights_of(given, count)
+        if count not in self._ones:
+            self._ones = {count: np.ones(count, np.float32)}
+        return Rows(self._ones[count])
+
+    def weigh(self) -> None:
+        """From here on the loss is given weights of samples."""
+        if self.weighted:
+            return
+        if WEIGHTS in self.inputs.specs or WEIGHTS in self.targets.specs:
+            raise InvalidError(
+                f"weights beside an input or a target named {WEIGHTS!r}; expected another name of it"
+            )
         function = getattr(self.loss, "forward", self.loss)
-        try:
+        taken: Any = {}
+        with contextlib.suppress(TypeError, ValueError):  # of what has no signature
             taken = inspect.signature(function).parameters
-        except (TypeError, ValueError):
-            return  # of what has no signature, as its call will show
-        if WEIGHTS not in taken and all(one.kind != one.VAR_KEYWORD for one in taken.values()):
+        if taken and WEIGHTS not in taken and all(one.kind != one.VAR_KEYWORD for one in taken.values()):
             raise InvalidTypeError(
                 f"{WEIGHTS} for a loss that takes none; expected loss(outputs, targets, "
                 f"{WEIGHTS}), as arenite.nn.CrossEntropyLoss() and MSELoss() are"
             )
+        self.weighted = True
 
     def _one_target(self, spec: Spec) -> Side:
         side = Side("y")
@@ -263,7 +278,8 @@ class Objective:
 
     def hear(self, inputs: Side, targets: Side, weighted: bool) -> None:
         """What a file knows of samples, where nobody has seen some."""
-        self.weighted = self.weighted or weighted
+        if weighted:
+            self.weigh()
         if not self.inputs.known:
             self.inputs = inputs
         if targets.known and (not self.targets.known or self._guessed):
@@ -289,7 +305,10 @@ def _divisors(loss: Any, count: int) -> List[Tensor]:
     """What the sums of a loss and of right answers are divided by; none: the samples."""
     if isinstance(loss, WeightedCrossEntropy):
         return [loss.total, loss.counted]
-    labels = loss.statistics.node.operands[1]
+    labels, *weights = loss.statistics.node.operands[1:]
+    if weights:
+        sums = ("$1 * 0 + 1", "$1 != 0")
+        return [F.reduce(f"sum(float64({one}))", *weights, dim=0, keepdim=True) for one in sums]
     each = int(labels.shape[0]) // int(count)
     # Of sums of their own where a sample has several labels.
     return [F.full((1,), count, "float64") * float(each)] * 2 if each != 1 else []

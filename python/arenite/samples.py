@@ -207,9 +207,7 @@ WEIGHTS = "sample_weight"  # the input that they are
 
 
 def weights_of(given: Any, count: int) -> Rows:
-    """Of so many samples: ones where nobody gives others."""
-    if given is None:
-        return Rows(np.ones(count, np.float32))
+    """Of so many samples."""
     array = as_array(given)
     if array.shape != (count,):
         raise InvalidError(

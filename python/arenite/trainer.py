@@ -169,6 +169,18 @@ class Trainer:
             self._objective.guess_targets()
             return self._any_engine()
 
+    def _weighed(self, weights: Any, validation: Any = None) -> None:
+        """Weights of samples change the network: in a fit it is too late for the first ones."""
+        if weights is None and isinstance(validation, (tuple, list)) and len(validation) == 3:
+            weights = validation[2]
+        if weights is None:
+            return
+        if self._fitting and not self._objective.weighted:
+            raise InvalidError(
+                "first weights of samples in the middle of a fit; expected some from its begin on"
+            )
+        self._objective.weigh()
+
     def _split(self, samples: Samples, validation: Any) -> Tuple[Samples, Optional[Samples]]:
         """What is trained on, and what is evaluated."""
         if validation is None:
@@ -194,6 +206,7 @@ class Trainer:
         before the parameters change.
         """
         with self._objective.trying():
+            self._weighed(sample_weight)
             samples = self._objective.labelled(x, y, sample_weight)
             if not 0 < samples.count <= self._most:
                 what = "the batch" if self._most == self.batch else "batches times accumulate"
@@ -208,8 +221,10 @@ class Trainer:
     ) -> Evaluation:
         """Mean loss, accuracy and metrics over any number of samples. Changes nothing.
         averaged: with the means of parameters that `average` keeps.
+        sample_weight: as in `fit`; the first ones make the network another one, that takes weights.
         """
         with self._objective.trying():
+            self._weighed(sample_weight)
             samples = self._objective.labelled(x, y, sample_weight)
             if samples.count == 0:
                 raise InvalidError("an evaluation on 0 samples; expected at least 1")
@@ -284,6 +299,7 @@ class Trainer:
             "early_stop": integer("early_stop", early_stop, least=0),
         }
         with self._objective.trying():
+            self._weighed(sample_weight, validation)
             samples, tested = self._split(
                 self._objective.labelled(x, y, sample_weight), validation
             )

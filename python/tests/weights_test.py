@@ -92,6 +92,40 @@ class OfSamples(testing.TestCase):
             found = trainer(loss).evaluate(X, target, sample_weight=W)
             self.assertAlmostEqual(found.loss, float((each.mean(axis=1) * W).mean()), 4)
 
+    def test_those_of_a_validation_alone_do(self):
+        history = trainer().fit(X, Y, epochs=1, validation=(X, Y, np.zeros(40)))
+        self.assertEqual(history[0].validation.loss, 0)
+        self.assertGreater(history[0].loss, 0)
+
+    def test_the_first_ones_come_before_a_fit(self):
+        made = trainer()
+
+        def evaluate(_):
+            made.evaluate(X, Y, sample_weight=W)
+
+        with self.assertRaisesRegex(arenite.InvalidError, "first weights of samples in the middle of a fit"):
+            made.fit(X, Y, on_epoch=evaluate)
+        made.fit(X, Y, sample_weight=W, on_epoch=evaluate)
+
+    def test_the_text_is_one_for_all_batches(self):
+        """So that files have the network, and a single sample may be evaluated where samples meet."""
+        network = nn.Sequential(module(), nn.BatchNorm1d(3))
+        made = trainer(made=network)
+        made.fit(X, Y, sample_weight=W)
+        made.evaluate(X[:33], Y[:33], sample_weight=W[:33])
+        made.evaluate(X[:1], Y[:1])
+        self.assertEqual(made.predict(X[:1]).shape, (1, 3))
+
+    def test_accuracy_is_of_those_that_are_looked_at(self):
+        def loss(logits, labels, sample_weight):
+            return F.softmax_cross_entropy(logits, labels, weights=sample_weight)
+
+        weights = (np.arange(40) % 3 == 0).astype(np.float32)
+        found = trainer(loss).evaluate(X, Y, sample_weight=weights)
+        each, right = losses(module(), X, Y)
+        self.assertAlmostEqual(found.loss, float((each * weights).mean()), 5)
+        self.assertAlmostEqual(found.accuracy, right[weights == 1].mean(), 6)
+
     def test_they_are_kept_in_files(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "run.safetensors"
@@ -168,7 +202,37 @@ class OfClasses(testing.TestCase):
         with self.assertRaisesRegex(arenite.Error, "2 shards, where .* waits for all shards'"):
             trainer(nn.CrossEntropyLoss(weight=self.weight), shards=2).fit(X, Y)
 
+    def test_a_batch_of_none_that_counts_adds_nothing(self):
+        for ignored in (-100, 0):
+            labels = Y.copy()
+            labels[:16], labels[39] = ignored, ignored  # a whole batch
+            there = labels != ignored
+            each, right = losses(module(), X, labels)
+            made = trainer(nn.CrossEntropyLoss(ignore_index=ignored))
+            found = made.evaluate(X, labels)
+            self.assertAlmostEqual(found.loss, float(each[there].mean()), 5)
+            self.assertAlmostEqual(found.accuracy, right[there].mean(), 6)
+            before = made.module.weight.data.copy()
+            self.assertTrue(np.isnan(made.step(X[:16], labels[:16])))  # a mean of nothing
+            self.assertArray(made.module.weight.data, before)
+            made.fit(X, labels, epochs=2)
+        zero = trainer(nn.CrossEntropyLoss(weight=[0, 1, 1])).evaluate(X[Y == 0], Y[Y == 0])
+        self.assertTrue(np.isnan(zero.loss))
+
+    def test_labels_of_no_class_are_found(self):
+        def loss(logits, labels):
+            return F.weighted_cross_entropy(logits, labels, [1, 2, 3])
+
+        for label in (99, -1):
+            labels = Y.copy()
+            labels[5] = label
+            with self.assertRaisesRegex(arenite.Error, f"label {label} of sample 5; expected 0 to 2"):
+                trainer(loss).evaluate(X, labels)
+
     def test_others_are_refused(self):
+        for weight in ("abc", {0: 1}, [[1, 2, 3]], [1, np.nan, 2]):
+            with self.assertRaises(arenite.Error):
+                nn.CrossEntropyLoss(weight=weight)
         with self.assertRaisesRegex(arenite.Error, r"a weight of classes of shape \[2\]; expected \[3\]"):
             trainer(nn.CrossEntropyLoss(weight=[1, 2])).fit(X, Y)
 

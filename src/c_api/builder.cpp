@@ -110,6 +110,10 @@ arenite_status arenite_builder_end(arenite_builder* builder, const arenite_value
   });
 }
 
+arenite_status arenite_builder_undo(arenite_builder* builder, char** message) {
+  return run(message, [&] { given(builder, "the builder").statements.undo(); });
+}
+
 arenite_status arenite_builder_value(const arenite_builder* builder, arenite_value value,
                                      arenite_port* port, char** message) {
   return run(message, [&] {

@@ -189,7 +189,10 @@ TEST_F(Builder, SaysWhatIsWrongAndStaysAsItWas) {
             "relu: unknown attribute 'alpha'; expected no attributes");
   EXPECT_EQ(refused("relu($2)", {x}), "'$2'; expected $1 to $1, the values that were given");
   EXPECT_EQ(refused("relu($1)", {}), "'$1'; expected no reference, as no values were given");
-  EXPECT_EQ(refused("relu($1)", {9}), "value 9; expected the number of a result, or 0 for none");
+  EXPECT_EQ(refused("relu($1)", {9}), "value 9; expected the number of a result");
+  EXPECT_EQ(refused("grad($1, wrt=[$2])", {0, x}), "no value, 0; expected one that is there");
+  EXPECT_EQ(begin("loop($1, _, $2, max_trips=3)", {x, y}), Values{});
+  EXPECT_EQ(wrong.substr(0, 4), "loop");
   EXPECT_EQ(refused("relu($1)", {0}), "'$1'; expected operand 'x' of relu, which is not optional");
   EXPECT_EQ(refused("$4 = relu($1)", {x}),
             "'$4'; expected a statement without its left side, as in 'relu($1)' (hint: results get "
@@ -225,6 +228,46 @@ TEST_F(Builder, TakesBackWhatIsRefusedHalfway) {
   EXPECT_EQ(end({carried[0]}), Values{});
   EXPECT_NE(wrong, "") << "another type";
   EXPECT_EQ(end({carried[1]}).size(), 1U) << wrong;
+}
+
+TEST_F(Builder, ReadsViewsOfNewVersionsInBlocksAndBehind) {
+  const arenite_value total = one("BufferTensor(total, float32, [8])"),
+                      x = one("InputTensor(x, float32, [8])"),
+                      n = one("InputTensor(n, int64, [1])"),
+                      half = one("slice($1, begin=0, end=4)", {total});
+  say("accumulate($1, $2)", {total, x});
+  const Values carried = begin("loop($1, _, $2, max_trips=3)", {n, x});
+  ASSERT_EQ(carried.size(), 2U) << wrong;
+  one("relu($1)", {half});
+  const Values last = end({one("relu($1)", {carried[1]})});
+  ASSERT_EQ(last.size(), 1U) << wrong;
+  const arenite_value behind = one("relu($1)", {half});
+  EXPECT_EQ(script({last[0], behind}).substr(0, 4), "$1 =");
+}
+
+TEST_F(Builder, TakesBackSteps) {
+  const arenite_value x = one("InputTensor(x, float32, [8])"), y = one("relu($1)", {x});
+  const std::string before = script({y});
+  const auto undo = [&] {
+    made(0, [&](arenite_value*, std::size_t*, char** message) {
+      return arenite_builder_undo(builder, message);
+    });
+  };
+  EXPECT_EQ(begin("if($1)", {x}), Values{});  // a condition that is none: said at the end
+  EXPECT_EQ(end({y}), Values{}) << wrong;
+  EXPECT_EQ(end({y}), Values{});
+  EXPECT_EQ(wrong.substr(0, 3), "if:") << wrong;
+  undo();
+  undo();
+  EXPECT_EQ(script({y}), before);
+  EXPECT_EQ(one("gelu($1)", {y}), y + 1);
+  add("train($1, optimizer=sgd, learning_rate=1)",
+      {one("reduce($1, axes=[0], keep=1) { yield sum($1) }", {y})}, 0);
+  EXPECT_NE(wrong, "") << "nothing to train";
+  for (int i = 0; i < 4; ++i) undo();
+  EXPECT_EQ(wrong, "");
+  undo();
+  EXPECT_EQ(wrong, "a step taken back before the first; expected one that was made");
 }
 
 TEST(BuilderOfNothing, IsRefused) {

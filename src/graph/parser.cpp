@@ -213,7 +213,9 @@ Parser::Call Parser::call() {
     } while (accept(','));
   }
   expect(')', "the arguments of " + statement);
-  while (in_pieces_ && !made.operands.empty() && !made.operands.back()) made.operands.pop_back();
+  while (in_pieces_ && !made.operands.empty() && !made.operands.back() &&
+         made.definition->takes(made.operands.size() - 1))
+    made.operands.pop_back();
   while (accept('@')) op_note(made.notes);
   if (made.definition->regions.empty() && token_.is('{')) formula(made);
   return made;

@@ -232,6 +232,9 @@ class Parser {
   struct OpenBlock {
     Call call;
     std::int64_t first_number;  ///< of the values in the block
+    /// Outside of it.
+    std::map<StorageId, Renewed> renewed;
+    std::map<StorageId, StorageId> origins;
   };
   std::vector<OpenBlock> open_blocks_;  // innermost last
 

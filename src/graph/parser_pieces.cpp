@@ -31,8 +31,10 @@ std::vector<std::int64_t> Parser::append(std::string_view piece,
                "results get numbers of their own");
   }
   numbers_results_ = with_results;
+  const bool trained = graph_.training.has_value();
   statement();
   expect_end_of_piece();
+  if (!trained) check_training();
   return std::exchange(fresh_, {});
 }
 
@@ -45,15 +47,16 @@ std::vector<std::int64_t> Parser::begin_block(std::string_view piece,
   if (made.definition->regions.empty()) {
     lexer_.refuse(made.position, "a block of " + made.word, "one of 'if' or 'loop'");
   }
-  open_blocks_.push_back({std::move(made), next_number_});
+  open_blocks_.push_back({std::move(made), next_number_, renewed_, origins_});
   return begin_region();
 }
 
 std::vector<std::int64_t> Parser::begin_region() {
   Call& made = open_blocks_.back().call;
   set_context(made.notes);
-  const RegionId region =
-      builder_.begin_region(made.word, made.operands, made.attributes, made.regions.size());
+  const RegionId region = at(made.position, [&] {
+    return builder_.begin_region(made.word, made.operands, made.attributes, made.regions.size());
+  });
   made.regions.push_back(region);
   const std::vector<ValueId> parameters = graph_[region].parameters;
   for (const ValueId parameter : parameters) define(next_target(), parameter);
@@ -69,6 +72,9 @@ std::vector<std::int64_t> Parser::end_block(std::span<const std::int64_t> yields
   builder_.end_region(std::move(results));
   for (std::int64_t inside = open_blocks_.back().first_number; inside < next_number_; ++inside)
     definitions_.erase(inside);
+  // What was read of other versions there, as views of them, is in the block.
+  renewed_ = open_blocks_.back().renewed;
+  origins_ = open_blocks_.back().origins;
   const Call& open = open_blocks_.back().call;
   if (open.regions.size() < open.definition->regions.size()) return begin_region();
   const Call made = std::move(open_blocks_.back().call);
@@ -106,13 +112,14 @@ std::int64_t Parser::number_of(const Token& reference) const {
 }
 
 ValueId Parser::valued(std::int64_t number) const {
+  if (number == 0) refuse("no value, 0", "one that is there");
   const auto known = definitions_.find(number);
   if (known == definitions_.end() && number > 0 && number < next_number_) {
     refuse("value " + std::to_string(number) + ", of a block that has ended",
            "what the block yields");
   }
   if (known == definitions_.end())
-    refuse("value " + std::to_string(number), "the number of a result, or 0 for none");
+    refuse("value " + std::to_string(number), "the number of a result");
   return known->second.value;
 }
 

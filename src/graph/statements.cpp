@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/base/refuse.hpp"
 #include "src/graph/parser.hpp"
 
 namespace arenite::graph {
@@ -43,12 +44,13 @@ Statements::Numbers Statements::take(Step step) {
   } catch (const Error& error) {
     begin_anew();  // it may have added some of what it is made of
     ErrorText text = error.text();
-    text.where.clear();  // a place in one line, which is the caller's
+    if (text.where.starts_with(':')) text.where.clear();  // a place in the caller's line
     throw Error(text);
   }
 }
 
 void Statements::undo() {
+  if (steps_.empty()) refuse("a step taken back before the first", "one that was made");
   steps_.pop_back();
   begin_anew();
 }
@@ -65,7 +67,7 @@ Graph Statements::graph(Given outputs) const {
     return parser_->graph({outputs.begin(), outputs.end()});
   } catch (const Error& error) {
     ErrorText text = error.text();
-    text.where.clear();
+    if (text.where.starts_with(':')) text.where.clear();
     throw Error(text);
   }
 }

@@ -49,7 +49,7 @@ class Statements {
   /// this returns the parameters; behind the last, the op's results. Throws Error as `add`.
   Numbers end(Given yields);
 
-  /// As if the last step had not been.
+  /// As if the last of these steps had not been. Throws Error where there is none.
   void undo();
 
   /// Throws Error on a number that no value has.

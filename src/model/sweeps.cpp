@@ -171,6 +171,10 @@ const Swept* Sweeps::first(std::string_view entry) const noexcept {
   return found == impl_.sweeps.end() ? nullptr : &*found;
 }
 
+bool Sweeps::has(const Samples& samples) const noexcept {
+  return std::ranges::find(impl_.sweeps, samples, &Swept::samples) != impl_.sweeps.end();
+}
+
 void Sweeps::release(const Samples& samples) {
   const auto end = [&](const Swept& swept, runtime::Program*& program) {
     if (program == nullptr) return;

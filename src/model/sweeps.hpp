@@ -60,6 +60,7 @@ class Sweeps {
   /// All of these exist afterwards, or nothing has changed. Throws Error on samples that the entry
   /// does not take.
   void prepare(const std::vector<Wanted>& wanted);
+  bool has(const Samples& samples) const noexcept;
   /// Ends all that there are over these samples. What only they have of the state is lost.
   void release(const Samples& samples);
   /// Null: there is none yet.

@@ -181,6 +181,7 @@ void Trainer::Impl::release(const Samples& samples) {
     of_epochs.clear();
     place.begin_epoch();
   }
+  if (!sweeps.has(samples)) return;
   State kept_now;
   for (const Kept& one : kept()) {
     if (!sweeps.has_state(one.port.cls, one.own)) continue;

@@ -186,7 +186,7 @@ using Loss = std::function<LossValues(ModelBuilder&, graph::ValueId logits, grap
 
 Loss cross_entropy();  ///< softmax cross-entropy with integer labels
 /// The same, each sample's loss times its weight, float32 [N]; the mean is over all samples. One of
-/// weight 0 is not looked at, whatever its label.
+/// weight 0 is not looked at, whatever its label, nor counted as classified correctly.
 LossValues weighted_cross_entropy(ModelBuilder& model, graph::ValueId logits, graph::ValueId labels,
                                   graph::ValueId weights, std::int64_t divisor);
 
