@@ -1,5 +1,6 @@
 #include "codelets/xsmm.hpp"
 
+#include "src/base/limits.hpp"
 #include "src/base/perf_map.hpp"
 #include "src/base/stack.hpp"
 
@@ -11,6 +12,9 @@ namespace {
 
 /// LIBXSMM generates code in a buffer of 128 KiB on the stack.
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;
+/// Where it gets no memory for code it jumps to nowhere; what it keeps beside code is made at
+/// first.
+constexpr std::size_t code_bytes = std::size_t{4} << 20;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
@@ -31,6 +35,7 @@ BatchReduce dispatch(const Gemm& gemm) {
   const int flags = gemm.transpose_b ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   const int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
   BatchReduce made = nullptr;
+  expect_address_space(code_bytes, "LIBXSMM's code");
   with_stack(stack_bytes, [&] {
     made = libxsmm_smmdispatch_reducebatch_addr(static_cast<int>(gemm.m), static_cast<int>(gemm.n),
                                                 static_cast<int>(gemm.k), &lda, &ldb, &ldc, &alpha,
@@ -49,6 +54,7 @@ Transpose dispatch_transpose(std::int64_t rows, std::int64_t columns, std::int64
   if (!in_reach({rows, columns, ldo})) return nullptr;
   libxsmm_descriptor_blob blob;
   Transpose made = nullptr;
+  expect_address_space(code_bytes, "LIBXSMM's code");
   with_stack(stack_bytes, [&] {
     made = libxsmm_dispatch_trans(
         libxsmm_trans_descriptor_init(&blob, sizeof(float), static_cast<unsigned>(columns),

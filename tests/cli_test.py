@@ -38,6 +38,23 @@ class FailedRun(unittest.TestCase):
         self.assertRegex(done.stderr, r"^arenite: the system refused \d+ bytes.*memory for block '.*smaller batch")
 
 
+    def test_any_limit_of_address_space(self):
+        """Libraries that end the process where they get none, or jump to nowhere, are not asked then."""
+        if cli_testing.SANITIZER:
+            self.skipTest("a sanitizer reserves more address space than this allows")
+        ended = set()
+        for megabytes in range(26, 122, 3):
+            limit = megabytes << 20
+            done = run(*small("--model", "lenet5"),
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+            ended.add(done.returncode)
+            with self.subTest(megabytes=megabytes):
+                self.assertIn(done.returncode, (0, 1, 127), done.stderr)  # 127: by the loader
+                if done.returncode == 1:
+                    self.assertRegex(done.stderr, r"^arenite: (no memory left|the system refused) [^\n]*\n$")
+        self.assertLessEqual({0, 1}, ended)
+
+
 class Run(unittest.TestCase):
     def trained(self, done):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

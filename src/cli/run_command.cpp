@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <iostream>
+#include <new>
 
 namespace arenite::cli {
 
@@ -33,6 +34,9 @@ int run_command(const Command& command, int argc, const char* const* argv) {
     return complain(error.what(), exit_failure);
   } catch (const Error& error) {
     return complain(error.what(), exit_bad_input);
+  } catch (const std::bad_alloc&) {
+    return complain("no memory left (hint: `ulimit -v`, a container's limit, or the machine's)",
+                    exit_failure);
   } catch (const std::exception& error) {
     return complain(error.what(), exit_failure);
   }

@@ -1,6 +1,7 @@
 #include <arenite/error.hpp>
 #include <arenite/runtime/session.hpp>
 
+#include "src/base/limits.hpp"
 #include "src/base/processors.hpp"
 #include "src/base/refuse.hpp"
 #include "src/base/stack.hpp"
@@ -104,6 +105,9 @@ void start_starpu(int workers, const std::vector<int>& gpus) {
   // Kernels and StarPU's own code run in them.
   constexpr std::size_t stack_of_a_worker = std::size_t{1} << 20;
   const RoomyThreads roomy(stack_of_a_worker);
+  // Besides workers there is one thread of StarPU's own, and the watch over idle ones.
+  constexpr std::size_t bytes_of_starpu = std::size_t{24} << 20;
+  expect_threads(static_cast<std::size_t>(threads) + 2, bytes_of_starpu, "StarPU and its workers");
   const int error = [&] {
     const MeasurementsLock lock(environment("STARPU_PERF_MODEL_DIR"));
     return starpu_init(&conf);
