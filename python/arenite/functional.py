@@ -34,7 +34,6 @@ from .layers import (
     conv2d as conv2d,
     conv2d_relu as conv2d_relu,
     conv2d_relu_max_pool2d as conv2d_relu_max_pool2d,
-    cross_entropy as cross_entropy,
     dense as dense,
     dense_relu as dense_relu,
     draw as draw,
@@ -46,6 +45,9 @@ from .layers import (
     rms_norm as rms_norm,
     sliced_softmax as sliced_softmax,
     softmax as softmax,
+)
+from .losses import (
+    cross_entropy as cross_entropy,
     softmax_cross_entropy as softmax_cross_entropy,
     weighted_cross_entropy as weighted_cross_entropy,
 )

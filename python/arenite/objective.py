@@ -9,7 +9,7 @@ import numpy as np
 
 from . import functional as F, nn
 from .errors import InvalidError, InvalidTypeError
-from .layers import CrossEntropy, WeightedCrossEntropy
+from .losses import CrossEntropy, WeightedCrossEntropy
 from .networks import Network, Networks
 from .samples import WEIGHTS, Rows, Samples, Side, Spec, weights_of
 from .tensor import Parameter, Tensor, input
