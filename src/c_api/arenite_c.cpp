@@ -94,7 +94,7 @@ arenite_status arenite_model_create(arenite_session* session, const char* script
 }
 
 arenite_status arenite_options_create(arenite_options** options, char** message) {
-  return run(message, [&] { given(options, "the options' place") = new arenite_options; });
+  return run(message, [&] { make(options, "the options' place"); });
 }
 
 arenite_status arenite_options_set(arenite_options* options, const char* name, const char* value,

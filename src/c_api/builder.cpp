@@ -66,7 +66,7 @@ std::vector<graph::ResultType> infer(const char* call, const arenite_port* opera
 }  // namespace
 
 arenite_status arenite_builder_create(arenite_builder** builder, char** message) {
-  return run(message, [&] { given(builder, "the builder's place") = new arenite_builder; });
+  return run(message, [&] { make(builder, "the builder's place"); });
 }
 
 void arenite_builder_free(arenite_builder* builder) { delete builder; }

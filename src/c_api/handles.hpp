@@ -55,6 +55,13 @@ T& given(T* pointer, const char* what) {
   return *pointer;
 }
 
+/// A new one there. The place is looked at first: of `place = new …` it would be last.
+template <class T>
+void make(T** place, const char* what) {
+  T*& made = given(place, what);
+  made = new T;
+}
+
 /// Leaves in `named` what was given, and allocates only when there is more than ever before.
 inline void read(const arenite_tensor* tensors, std::size_t count, std::vector<NamedBytes>& named) {
   if (count > 0) given(tensors, "the tensors");

@@ -113,7 +113,7 @@ arenite_trainer* created(const std::shared_ptr<runtime::Session>& workers, train
 }  // namespace
 
 arenite_status arenite_trainer_options_create(arenite_trainer_options** options, char** message) {
-  return run(message, [&] { given(options, "the options' place") = new arenite_trainer_options; });
+  return run(message, [&] { make(options, "the options' place"); });
 }
 
 arenite_status arenite_trainer_options_set(arenite_trainer_options* options, const char* name,
