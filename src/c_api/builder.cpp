@@ -53,14 +53,8 @@ std::vector<graph::ResultType> infer(const char* call, const arenite_port* opera
                                      std::size_t count) {
   std::vector<graph::Value> values;
   for (std::size_t i = 0; i < count; ++i) values.push_back(value_of(operands[i], i));
-  try {
-    return graph::Parser(call, operators(), "").infer(std::move(values));
-  } catch (const Error& error) {
-    ErrorText text = error.text();
-    if (!text.where.starts_with(':')) throw;
-    text.where.clear();
-    throw Error(text);
-  }
+  return graph::without_place(
+      [&] { return graph::Parser(call, operators(), "").infer(std::move(values)); });
 }
 
 }  // namespace

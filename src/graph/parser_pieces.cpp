@@ -1,5 +1,4 @@
 // Reads a script statement by statement, without the left sides: see statements.hpp.
-#include <algorithm>
 #include <utility>
 
 #include "src/base/refuse.hpp"

@@ -38,14 +38,12 @@ Statements::Numbers Statements::apply(Parser& parser, const Step& step) {
 
 Statements::Numbers Statements::take(Step step) {
   try {
-    Numbers made = apply(*parser_, step);
+    Numbers made = without_place([&] { return apply(*parser_, step); });
     steps_.push_back(std::move(step));
     return made;
-  } catch (const Error& error) {
+  } catch (const Error&) {
     begin_anew();  // it may have added some of what it is made of
-    ErrorText text = error.text();
-    if (text.where.starts_with(':')) text.where.clear();  // a place in the caller's line
-    throw Error(text);
+    throw;
   }
 }
 
@@ -63,13 +61,7 @@ void Statements::begin_anew() {
 const Value& Statements::value(std::int64_t number) const { return parser_->value(number); }
 
 Graph Statements::graph(Given outputs) const {
-  try {
-    return parser_->graph({outputs.begin(), outputs.end()});
-  } catch (const Error& error) {
-    ErrorText text = error.text();
-    if (text.where.starts_with(':')) text.where.clear();
-    throw Error(text);
-  }
+  return without_place([&] { return parser_->graph({outputs.begin(), outputs.end()}); });
 }
 
 }  // namespace arenite::graph

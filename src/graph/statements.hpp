@@ -13,6 +13,7 @@
 // an optional operand that is left out. One thread at a time.
 #pragma once
 
+#include <arenite/error.hpp>
 #include <arenite/graph/text.hpp>
 
 #include <memory>
@@ -24,6 +25,19 @@
 namespace arenite::graph {
 
 class Parser;
+
+/// Runs `action`, whose Error loses its place in a text of one line, which the caller has.
+template <class Action>
+auto without_place(Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    if (!text.where.starts_with(':')) throw;
+    text.where.clear();
+    throw Error(text);
+  }
+}
 
 class Statements {
  public:
