@@ -1,8 +1,8 @@
 """Losses of classes: cross-entropies, of samples that count alike or by weights."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional
 
-from .elementwise import map, reduce
+from .elementwise import full, map, reduce
 from .errors import InvalidError
 from .rules import integer
 from .shaping import unsqueeze
@@ -61,8 +61,8 @@ def weighted_cross_entropy(
     if weight is None and ignore_index is None:
         plain = softmax_cross_entropy(logits, labels, weights=sample_weight)
         given = labels if sample_weight is None else as_tensor(sample_weight, "float32")
-        total = _summed("$1 * 0 + 1", given)  # so many
-        counted = total if sample_weight is None else _summed("$1 != 0", given)
+        total = _summed(_EACH, given)
+        counted = total if sample_weight is None else _summed(_COUNTS, given)
         return WeightedCrossEntropy(plain.loss, plain.statistics, total, counted)
     classes = as_tensor(logits).shape[-1]
     each: Any = None  # what a sample counts
@@ -86,7 +86,10 @@ def weighted_cross_entropy(
     # Divided beforehand, lest the gradient be gone over again.
     made = softmax_cross_entropy(logits, labels, 1, weights=map(divided, used, total))
     statistics = map("select(index(0) == 0, $1 * $2, $1)", made.statistics, total)
-    return WeightedCrossEntropy(made.loss, statistics, total, _summed("$1 != 0", used))
+    return WeightedCrossEntropy(made.loss, statistics, total, _summed(_COUNTS, used))
+
+
+_EACH, _COUNTS = "$1 * 0 + 1", "$1 != 0"  # of samples, by their weights
 
 
 def _summed(formula: str, x: TensorLike) -> Tensor:
@@ -104,3 +107,17 @@ def cross_entropy(
     if weight is None and ignore_index is None:
         return softmax_cross_entropy(logits, labels).loss
     return weighted_cross_entropy(logits, labels, weight, ignore_index).loss
+
+
+def divisors(loss: Any, count: int) -> List[Tensor]:
+    """What sums of losses and of right answers are divided by for means, float64 [1]; none: by `count`,
+    the samples.
+    """
+    if isinstance(loss, WeightedCrossEntropy):
+        return [loss.total, loss.counted]
+    labels, *weights = loss.statistics.node.operands[1:]
+    if weights:
+        return [_summed(formula, *weights) for formula in (_EACH, _COUNTS)]
+    each = int(labels.shape[0]) // int(count)
+    # Of sums of their own where a sample has several labels.
+    return [full((1,), count, "float64") * float(each)] * 2 if each != 1 else []

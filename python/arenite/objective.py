@@ -9,7 +9,7 @@ import numpy as np
 
 from . import functional as F, nn
 from .errors import InvalidError, InvalidTypeError
-from .losses import CrossEntropy, WeightedCrossEntropy
+from .losses import CrossEntropy, WeightedCrossEntropy, divisors
 from .networks import Network, Networks
 from .samples import WEIGHTS, Rows, Samples, Side, Spec, weights_of
 from .tensor import Parameter, Tensor, input
@@ -110,7 +110,7 @@ class Objective:
             raise InvalidError(f"inputs and targets named {both[0]!r}; expected names of their own")
         loss = self.targets.call(self.loss, (predicted,), targets, **weights)
         if isinstance(loss, (CrossEntropy, WeightedCrossEntropy)):
-            over = _divisors(loss, count)
+            over = divisors(loss, count)
             for i, name in enumerate(("loss", "accuracy")):
                 entries[name] = [loss.statistics[i : i + 1], *over[i : i + 1]]
             loss = loss.loss
@@ -133,9 +133,7 @@ class Objective:
         return rows
 
     def labelled(self, x: Any, y: Any, weights: Any = None) -> Samples:
-        """weights: of the samples; from the first ones on all have some."""
-        if weights is not None:
-            self.weigh()
+        """weights: of the samples, which all have some once there is to `weigh`."""
         inputs = self.samples(x)
         if self._guessed or not self.targets.known:
             first = Side("y").rows(y)
@@ -299,19 +297,6 @@ def _check_metrics(metrics: Any) -> None:
             raise InvalidTypeError(f"metric {name!r}: {function!r}; expected a name and a function")
         if name in ("loss", "accuracy", "predict", "predict_current"):
             raise InvalidError(f"a metric named {name!r}; expected another name")
-
-
-def _divisors(loss: Any, count: int) -> List[Tensor]:
-    """What the sums of a loss and of right answers are divided by; none: the samples."""
-    if isinstance(loss, WeightedCrossEntropy):
-        return [loss.total, loss.counted]
-    labels, *weights = loss.statistics.node.operands[1:]
-    if weights:
-        sums = ("$1 * 0 + 1", "$1 != 0")
-        return [F.reduce(f"sum(float64({one}))", *weights, dim=0, keepdim=True) for one in sums]
-    each = int(labels.shape[0]) // int(count)
-    # Of sums of their own where a sample has several labels.
-    return [F.full((1,), count, "float64") * float(each)] * 2 if each != 1 else []
 
 
 def _sum(what: str, mean: Any, count: int) -> Tensor:
