@@ -22,6 +22,8 @@ constexpr std::size_t budget = std::size_t{1} << 14;
 constexpr std::size_t most_looked_at = std::size_t{1} << 22;
 /// What is less than this part of the bytes is not worth moving ops for.
 constexpr std::int64_t worth = 128;
+/// By what share bytes fall, over that by which the critical path may then grow.
+constexpr double bytes_for_time = 6;
 
 bool saves(std::int64_t bytes, std::int64_t than) { return bytes < than - than / worth; }
 
@@ -161,12 +163,16 @@ class Orderer {
     return result;
   }
 
-  /// Less than any plan of the given order needs, in no block more, and no time.
+  /// Less than any plan of the given order needs, in no block more, and no time that the bytes are
+  /// not worth.
   bool is_better(const PlannedBytes& plan) const {
     const std::vector<std::int64_t>& least = given_->least;
-    return saves(plan.sum(), std::accumulate(least.begin(), least.end(), std::int64_t{0})) &&
+    const std::int64_t given = std::accumulate(least.begin(), least.end(), std::int64_t{0});
+    const double saved = 1 - static_cast<double>(plan.sum()) / static_cast<double>(given);
+    const double longer = std::max(1.0 / worth, saved / bytes_for_time);
+    return saves(plan.sum(), given) &&
            std::ranges::equal(plan.bytes, least, std::ranges::less_equal()) &&
-           plan.microseconds <= given_->microseconds * (1 + 1.0 / worth);
+           plan.microseconds <= given_->microseconds * (1 + longer);
   }
 
   void explain(const OpSequence& sequence, const Order& order, const std::vector<bool>& moves,

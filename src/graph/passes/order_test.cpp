@@ -118,6 +118,21 @@ TEST(Order, StaysWhereNoneIsBetter) {
   });
 }
 
+TEST(Order, TakesLongerOnlyForBytes) {
+  const auto moved = [](double microseconds) {
+    Graph graph = trained(2);
+    int asked = 0;
+    return order(graph, [&](const Graph&) {
+      const bool given = ++asked == 1;
+      const std::int64_t bytes = given ? 1000 : 880;
+      return PlannedBytes{
+          .bytes = {bytes}, .least = {bytes}, .microseconds = given ? 100 : microseconds};
+    });
+  };
+  EXPECT_GT(moved(101.9), 0);
+  EXPECT_EQ(moved(102.1), 0);
+}
+
 constexpr const char* products = R"(
     $4 = matmul($1, $2); $5 = matmul($1, $3);
     $6 = matmul($4, $2, transpose_b=1); $7 = matmul($5, $3, transpose_b=1);
