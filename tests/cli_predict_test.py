@@ -123,7 +123,7 @@ class Evaluate(Networks):
         self.bad("nothing.st: cannot open it: No such file or directory; expected a readable file", "evaluate",
                  str(self.root / "nothing.st"))
         self.bad("run.st: input 'images' float32 [64, 28, 28, 1]; expected real numbers, 3072 of each image of "
-                 "[32, 32, 3], or an integer, its label".removeprefix("run.st: "),
+                 "[32, 32, 3]; an integer, its label; or 'sample_weight', what it counts".removeprefix("run.st: "),
                  "evaluate", self.file, "--dataset", "synthetic-color")
         content = bytearray(pathlib.Path(self.file).read_bytes())
         content[len(content) // 2] ^= 4

@@ -116,6 +116,22 @@ class OneEngine(testing.TestCase):
         self.assertArray(np.array(values, np.float32), trainer.predict(given))
         self.assertIn("softmax_cross_entropy", arenite_command("show", mine, "--script"))
 
+    def test_the_command_counts_samples_alike_where_they_have_weights(self):
+        pixels, labels = self.train
+        pixels = arenite.scaled(pixels[:100].reshape(100, -1), 1 / 255)
+        trainer = arenite.Trainer(nn.Linear(784, 10), optimizer=arenite.optim.SGD(lr=0.1), batch=50)
+        trainer.fit(pixels, labels[:100], sample_weight=np.linspace(0, 1, 100))
+        mine = self.folder / "weighed.st"
+        trainer.save(mine)
+        said = json.loads(arenite_command(
+            "evaluate", mine, "--dataset", "fashion-mnist", "--data", self.folder, "--json"
+        ))
+        found = trainer.evaluate(
+            arenite.scaled(self.test[0].reshape(90, -1), 1 / 255), self.test[1]
+        )
+        self.assertEqual(said["metrics"], {"loss": found.loss, "accuracy": found.accuracy})
+        self.assertEqual(sum(map(sum, said["confusion"])), 90)
+
 
 if __name__ == "__main__":
     testing.main()

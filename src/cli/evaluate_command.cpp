@@ -3,6 +3,7 @@
 #include <arenite/train/classes.hpp>
 
 #include "src/base/atomic_file.hpp"
+#include "src/base/element.hpp"
 #include "src/cli/commands.hpp"
 #include "src/cli/confusion_picture.hpp"
 #include "src/cli/image_samples.hpp"
@@ -33,8 +34,9 @@ struct Evaluated {
 
 /// The labels, by the input that is given them; null: none is.
 const Column* labels_of(const Samples& samples) {
-  const auto found = std::ranges::find(samples.columns, 1,
-                                       [](const Column& column) { return column.shape.rank(); });
+  const auto found = std::ranges::find_if(samples.columns, [](const Column& column) {
+    return column.shape.rank() == 1 && !is_real(column.type);
+  });
   return found == samples.columns.end() ? nullptr : &*found;
 }
 
@@ -171,7 +173,8 @@ int run_evaluate(const EvaluateArguments& a) {
   network.take_names(data.class_names);
   data::Split split = a.images == "test" ? data.test : data.train;
   if (a.limit > 0) split = split.first(a.limit);
-  const Evaluated found = evaluated(network, samples_for(network.inputs(), split, a.images), a.top);
+  const SplitSamples given = samples_for(network.inputs(), split, a.images);
+  const Evaluated found = evaluated(network, given.samples, a.top);
   if (picture) {
     if (!found.confusion) {
       fail({.found = "--svg for a network without scores of classes",

@@ -16,6 +16,8 @@
 namespace arenite::cli {
 namespace {
 
+constexpr std::string_view weights_name = "sample_weight";
+
 Shape shape_of_one(const Port& input) { return Shape(input.shape.dims().subspan(1)); }
 
 void append(Images& images, std::span<const std::byte> bytes) {
@@ -121,26 +123,34 @@ const Port& image_input(std::span<const Port> inputs) {
   refuse("a network without an input of real numbers", "one that takes images");
 }
 
-Samples samples_for(std::span<const Port> inputs, const data::Split& split,
-                    const std::string& kind) {
+SplitSamples samples_for(std::span<const Port> inputs, const data::Split& split,
+                         const std::string& kind) {
   const Samples known = data::samples_of(split, kind);
   const Column &images = known.columns[0], &labels = known.columns[1];
-  Samples samples;
+  SplitSamples made;
   for (const Port& input : inputs) {
     const Shape one = shape_of_one(input);
-    const bool takes_label = !is_real(input.type) && one.rank() == 0;
-    if (!takes_label && !(is_real(input.type) && one.elements() == split.image_bytes())) {
+    const bool is_number = one.rank() == 0, real = is_real(input.type);
+    Column column;
+    if (is_number && !real) {
+      column = labels;
+    } else if (is_number && input.name == weights_name) {
+      made.weights.assign(static_cast<std::size_t>(split.count), 1);
+      column = {.data = made.weights.data(), .type = DType::float32};
+    } else if (real && one.elements() == split.image_bytes()) {
+      column = images;
+    } else {
       refuse("input '" + input.name + "' " + std::string(to_string(input.type)) + " " +
                  to_string(input.shape),
              "real numbers, " + std::to_string(split.image_bytes()) + " of each image of " +
-                 to_string(split.shape()) + ", or an integer, its label");
+                 to_string(split.shape()) + "; an integer, its label; or '" +
+                 std::string(weights_name) + "', what it counts");
     }
-    Column column = takes_label ? labels : images;
     column.input = input.name;
     column.shape = input.shape.with(0, split.count);
-    samples.columns.push_back(column);
+    made.samples.columns.push_back(column);
   }
-  return samples;
+  return made;
 }
 
 std::int64_t append_images(const std::filesystem::path& file, const Shape& image, Images& images) {

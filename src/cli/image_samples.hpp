@@ -13,11 +13,18 @@
 
 namespace arenite::cli {
 
-/// Images of a split, bytes divided by 255, for inputs of real numbers with as many elements, and
-/// its labels for inputs of one integer a sample. Throws Error on inputs that are neither, and as
+/// Samples of a split, which count alike.
+struct SplitSamples {
+  Samples samples;
+  std::vector<float> weights;  ///< ones, where a network takes some; `samples` point to them
+};
+
+/// Images of a split, bytes divided by 255, for inputs of real numbers with as many elements, its
+/// labels for inputs of one integer a sample, and ones for weights, an input `sample_weight` of one
+/// real number, as Python's trainers name it. Throws Error on inputs that are none of these, and as
 /// data::samples_of.
-Samples samples_for(std::span<const Port> inputs, const data::Split& split,
-                    const std::string& kind);
+SplitSamples samples_for(std::span<const Port> inputs, const data::Split& split,
+                         const std::string& kind);
 
 /// The input that is given images: the first one of real numbers. Throws Error where there is none.
 const Port& image_input(std::span<const Port> inputs);

@@ -254,17 +254,17 @@ int run_train(const TrainArguments& given) {
        .resident_data = a.resident_data});
   if (interrupted()) return nothing_trained();
   const std::vector<Port> inputs = trainer.inputs();
-  const Samples train_samples = samples_for(inputs, train_split, "training"),
-                tested = samples_for(inputs, tested_split, tested_by(a)),
-                test = samples_for(inputs, data.test, "test");
-  if (train_samples.count() < trainer.batch()) {
+  const SplitSamples trained = samples_for(inputs, train_split, "training"),
+                     tested = samples_for(inputs, tested_split, tested_by(a)),
+                     test = samples_for(inputs, data.test, "test");
+  if (trained.samples.count() < trainer.batch()) {
     fail({.found = fmt::format("a batch of {} from {} training samples", trainer.batch(),
-                               train_samples.count()),
+                               trained.samples.count()),
           .expected = "a batch no larger than the set",
           .hint = "use a smaller --batch or a larger --limit"});
   }
-  trainer.prepare(&train_samples, &tested);
-  trainer.prepare(nullptr, &test);
+  trainer.prepare(&trained.samples, &tested.samples);
+  trainer.prepare(nullptr, &test.samples);
   tell_that_programs_are_built();
   const std::string differs = checkpoints.resume(trainer);
   const int done = trainer.epochs();
@@ -290,7 +290,7 @@ int run_train(const TrainArguments& given) {
   train::FitOptions fit{.epochs = std::max(a.epochs - done, 0),
                         .shuffle = a.shuffle,
                         .seed = a.seed,
-                        .validation = &tested};
+                        .validation = &tested.samples};
   checkpoints.add_to(fit, trainer, *report);
   fit.stop = &interrupted();
   if (a.profile) fit.profile_steps = profiled_steps;
@@ -315,7 +315,7 @@ int run_train(const TrainArguments& given) {
   };
   const train::EpochReport last = [&] {
     try {
-      return trainer.fit(train_samples, fit);
+      return trainer.fit(trained.samples, fit);
     } catch (const runtime::StepError& error) {  // no wrong input, but a run that failed
       throw Failure(error.text());
     }
@@ -325,7 +325,7 @@ int run_train(const TrainArguments& given) {
   if (cut_short && trainer.steps() == done_steps) return nothing_trained();
   if (cut_short) report->interrupted(trainer.steps());
   const train::Metrics tested_last =
-      last.validation && !a.validation ? *last.validation : trainer.evaluate(test);
+      last.validation && !a.validation ? *last.validation : trainer.evaluate(test.samples);
   const TrainingEnd end{
       .test_accuracy = tested_last.accuracy,
       .test_loss = tested_last.loss,
