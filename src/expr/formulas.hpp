@@ -45,11 +45,6 @@ struct Formula {
   }
 };
 
-inline constexpr std::size_t formula_count =
-#define ARENITE_FORMULA(...) +1
-#include "src/expr/formulas.def"
-    ;
-
 /// All, in the order of formulas.def.
 std::span<const Formula> formulas();
 

@@ -96,8 +96,6 @@ class Builder {
   Expression finish(std::initializer_list<Value> results) const {
     return finish(std::span(results.begin(), results.size()));
   }
-  /// With operands that no result needs.
-  Expression finish_with_all(std::span<const Value> results) const { return collect(results); }
   /// Leaves out operands that no result needs, and so no operands may be left.
   Reduced finish_reduced(std::span<const Value> results) const;
 
