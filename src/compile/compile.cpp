@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "src/base/words.hpp"
-#include "src/compile/passes.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

@@ -1,4 +1,4 @@
-#include "src/compile/passes.hpp"
+#include "src/compile/compile.hpp"
 
 #include <arenite/graph/regions.hpp>
 #include <arenite/graph/text.hpp>
