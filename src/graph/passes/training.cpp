@@ -118,7 +118,9 @@ class Updates {
     return check(std::move(operands), {});
   }
 
-  /// In the lane of what makes the loss; none: where there is time.
+  /// In the lane of what makes the loss; none: where there is time. In phase update it would hold
+  /// up all updates until the last gradient is there: steps in bfloat16 would need up to 46 % fewer
+  /// bytes, and take 10 % longer.
   ValueId check(std::vector<ValueId> operands, ValueId loss) {
     const OpId maker = loss ? builder_.graph()[loss].producer : OpId{};
     const int lane = maker ? builder_.graph()[maker].lane : Op::shared_lane;
