@@ -388,11 +388,11 @@ struct PlannedBytes {
 /// `dependencies` are kept, so that all results keep their bits. Greedy orders that seem to save
 /// bytes are asked of `planned`, the best first; the first one is taken that needs at least 1/128
 /// fewer bytes, of which no block needs more than any plan of the given order would, and whose
-/// critical path is no longer by 1/128, or by a sixth of the share of bytes that it saves. Graphs of
-/// more than 8,192 ops are not planned, and keep their order. Between `select`, which knows layouts
-/// and workspaces, and `in_place`, which goes by who reads last. `free_tasks`: what makes the tasks
-/// of a graph whose tasks run in any order, such as those of no lane, where only ops of one task
-/// change places; absent: the order counts. Returns how many ops were moved.
+/// critical path is no longer by 1/128, or by a sixth of the share of bytes that it saves. Graphs
+/// of more than 8,192 ops are not planned, and keep their order. Between `select`, which knows
+/// layouts and workspaces, and `in_place`, which goes by who reads last. `free_tasks`: what makes
+/// the tasks of a graph whose tasks run in any order, such as those of no lane, where only ops of
+/// one task change places; absent: the order counts. Returns how many ops were moved.
 int order(Graph& graph, const std::function<PlannedBytes(const Graph&)>& planned,
           const std::function<Schedule(const Graph&)>& free_tasks = {}, Remarks* remarks = nullptr);
 
