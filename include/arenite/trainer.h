@@ -168,7 +168,8 @@ ARENITE_API arenite_status arenite_trainer_set_learning_rate(arenite_trainer* tr
                                                              char** message);
 
 /* As arenite_model_state_count and those behind it. States may be set before samples are seen, and
- * read behind them. */
+ * read behind them. arenite_trainer_resume and arenite_trainer_take_over may add some: ports from
+ * before them are no longer valid. */
 ARENITE_API size_t arenite_trainer_state_count(const arenite_trainer* trainer);
 ARENITE_API arenite_status arenite_trainer_state(const arenite_trainer* trainer, size_t index,
                                                  arenite_port* port, arenite_state_kind* kind,

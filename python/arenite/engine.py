@@ -188,6 +188,7 @@ class Engine:
         before.owned.refresh()
         with before.handle.lock:
             self._train("trainer_take_over", before.handle.get())
+        self.state.specs = self._states()
         before._let_go([])
         self._own_arrays()
 
@@ -208,6 +209,7 @@ class Engine:
         """Returns what may change bits."""
         differs = ctypes.c_void_p()
         self._train("trainer_resume", encode_path(path), ctypes.byref(differs))
+        self.state.specs = self._states()
         said = library().take_text(differs)
         arrays = [f"another array {name}" for name in self._own_arrays()]
         return ", ".join([said] * bool(said) + arrays)

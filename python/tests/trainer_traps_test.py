@@ -126,6 +126,35 @@ class Values(testing.TestCase):
         self.assertEqual(module.aside.data.tolist(), [77, 77])
 
 
+    def test_what_is_frozen_for_a_while_keeps_what_its_optimizer_knows(self):
+        """Whatever else is trained meanwhile, and whoever saves it."""
+        targets = floats(40, 3)
+        x, y, lr, momentum = X[:8], targets[:8], 0.1, 0.9
+        both, weight, bias = {"weight", "bias"}, {"weight"}, {"bias"}
+        for load in False, True:
+            made = arenite.Trainer(linear(), nn.MSELoss(), SGD(lr, momentum), batch=8)
+            values = {name: one.data.astype(np.float64) for name, one in made.module.named_parameters()}
+            known = {name: np.zeros_like(value) for name, value in values.items()}
+            # All that is trained is first trained with the other, so that files know all of it.
+            for trained in both, weight, weight, bias, both, bias, weight, bias, weight, both:
+                for name, one in made.module.named_parameters():
+                    one.trainable = name in trained
+                for _ in range(3):
+                    made.step(x, y)
+                    error = (x @ values["weight"] + values["bias"] - y) * 2 / y.size
+                    for name, gradient in ("weight", x.T @ error), ("bias", error.sum(0)):
+                        if name in trained:
+                            known[name] = momentum * known[name] + gradient
+                            values[name] -= lr * known[name]
+                if load:
+                    made.save(self.file)
+                    made = arenite.Trainer(made.module, nn.MSELoss(), SGD(lr, momentum), batch=8)
+                    made.load(self.file)
+                for name, value in values.items():
+                    self.assertClose(made.module.state_dict()[name], value, 1e-4)
+                    self.assertClose(made.state[f"{name}.velocity"], known[name], 1e-4)
+
+
 class Fits(testing.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

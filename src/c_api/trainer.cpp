@@ -24,7 +24,7 @@ struct arenite_trainer {
   std::shared_ptr<arenite::runtime::Session> workers;  // as long as the trainer needs them
   mutable arenite::train::Trainer trainer;
   const std::vector<arenite::Port> inputs = trainer.inputs();
-  const std::vector<arenite::StatePort> states = trainer.states();
+  std::vector<arenite::StatePort> states = trainer.states();
   const std::vector<std::string> metrics = trainer.metrics();
   arenite::train::Event event{};  // that the caller looks at
   // A network that is asked for may read what the trainer keeps.
@@ -169,6 +169,7 @@ arenite_status arenite_trainer_open(arenite_session* session, const char* path,
     auto made = std::unique_ptr<arenite_trainer>(new arenite_trainer{
         workers, train::Trainer(*workers, saved.build, train::options_on(saved, *workers))});
     made->trainer.take_states(file);
+    made->states = made->trainer.states();
     place = made.release();
   });
 }
@@ -346,6 +347,7 @@ arenite_status arenite_trainer_resume(arenite_trainer* trainer, const char* path
                                       char** message) {
   return with(trainer, message, [&](train::Trainer& one) {
     const std::string text = one.resume(&given(path, "the path"));
+    trainer->states = one.states();
     if (differs != nullptr) hand_over(text, *differs);
   });
 }
@@ -364,6 +366,7 @@ arenite_status arenite_trainer_take_over(arenite_trainer* trainer, arenite_train
     if (&one == &other) refuse("a trainer that takes over from itself", "two of them");
     const std::scoped_lock lock(one.one_at_a_time, other.one_at_a_time);
     one.trainer.take_over(other.trainer);
+    one.states = one.trainer.states();
   });
 }
 

@@ -61,6 +61,12 @@ const io::NamedTensor& tensor_of(const StatePort& port, const io::TensorFile& fi
   return *tensor;
 }
 
+bool has(const std::vector<Kept>& all, const Kept& wanted) {
+  return std::ranges::any_of(all, [&](const Kept& one) {
+    return one.port.cls == wanted.port.cls && one.own == wanted.own;
+  });
+}
+
 }  // namespace
 
 Facts Trainer::Impl::known_facts() const {
@@ -168,7 +174,7 @@ std::string Trainer::resume(const std::filesystem::path& path) {
   const io::TensorFile file(path);
   Checkpoint found = checkpoint_of(file, path.string());
   expect_same(self.identity, found.identity, path.string());
-  self.take(self.states_of(file, path.string()));
+  self.take_all(file, path.string());
   self.forget_epochs();
   self.place = found.place;
   self.continues = std::move(found.identity);
@@ -188,6 +194,30 @@ Trainer::Impl::State Trainer::Impl::states_of(const io::TensorFile& file, const 
   return state;
 }
 
+void Trainer::Impl::take_all(const io::TensorFile& file, const std::string& where) {
+  const std::vector<Kept> before = std::exchange(carried, {});
+  State state;
+  try {
+    state = states_of(file, where);
+  } catch (...) {
+    carried = before;
+    throw;
+  }
+  for (const Kept& one : before) saved.erase({one.port.cls, one.own});
+  const std::vector<Kept> own = kept();
+  const std::string prefix = std::string(to_string(StorageClass::optimizer_state)) + "/";
+  for (const io::NamedTensor& tensor : file.tensors()) {
+    if (std::ranges::any_of(own, [&](const Kept& one) { return one.port.name == tensor.name; }))
+      continue;
+    const bool has_prefix = tensor.name.starts_with(prefix);
+    carried.push_back({{{tensor.name, tensor.type, tensor.shape}, StorageClass::optimizer_state},
+                       tensor.name.substr(has_prefix ? prefix.size() : 0)});
+    state[{carried.back().port.cls, carried.back().own}].assign(tensor.bytes.begin(),
+                                                                tensor.bytes.end());
+  }
+  take(std::move(state));
+}
+
 void Trainer::take_weights(const std::filesystem::path& path) {
   Impl& self = *impl_;
   if (self.place.steps > 0)
@@ -199,7 +229,7 @@ void Trainer::take_states(const std::filesystem::path& path) {
   Impl& self = *impl_;
   const io::TensorFile file(path);
   const RunPlace place = checkpoint_of(file, path.string()).place;
-  self.take(self.states_of(file, path.string()));
+  self.take_all(file, path.string());
   self.place = {.steps = place.steps, .drawn = place.drawn, .epochs = place.epochs};
   self.forget_epochs();
 }
@@ -210,6 +240,8 @@ void Trainer::take_over(Trainer& before) {
     refuse("what another trainer keeps, in the middle of its fit", "calls between them");
   const std::vector<Kept> known = other.kept();
   Impl::State state;
+  self.carried.clear();
+  const std::vector<Kept> own = self.kept();
   const auto copy = [&](const Kept& from, const Kept& to) {
     if (from.port.type != to.port.type || from.port.shape != to.port.shape ||
         !other.has_state(from.port.cls, from.own))
@@ -217,7 +249,7 @@ void Trainer::take_over(Trainer& before) {
     const auto bytes = other.state_of(from.port.cls, from.own);
     state[{to.port.cls, to.own}].assign(bytes.begin(), bytes.end());
   };
-  for (const Kept& one : self.kept()) {
+  for (const Kept& one : own) {
     const bool may_be_mean = one.port.cls == StorageClass::optimizer_state;
     for (const Kept& from : known) {
       const bool is_parameter = from.port.cls == StorageClass::parameter;
@@ -226,6 +258,14 @@ void Trainer::take_over(Trainer& before) {
     for (const Kept& from : known) {
       if (from.port.cls == one.port.cls && from.own == one.own) copy(from, one);
     }
+  }
+  for (const Kept& from : known) {
+    const bool is_mean = std::ranges::any_of(own, [&](const Kept& one) {
+      return one.port.cls == StorageClass::parameter && graph::average_name(one.own) == from.own;
+    });
+    if (from.port.cls != StorageClass::optimizer_state || is_mean || has(own, from)) continue;
+    copy(from, from);
+    if (state.contains({from.port.cls, from.own})) self.carried.push_back(from);
   }
   self.take(std::move(state));
   self.place = other.place;
@@ -274,6 +314,7 @@ std::vector<Kept> Trainer::Impl::kept() const {
              return network.graph[id].name == one.own;
            });
   });
+  std::ranges::copy(carried, std::back_inserter(all));
   return all;
 }
 

@@ -68,6 +68,9 @@ struct Trainer::Impl {
   Model model;
   Sweeps sweeps;
   State saved;    // that programs lack, until some have it
+  /// What optimizers keep of parameters that are frozen here and were trained elsewhere: they wait
+  /// in `saved` for whoever trains them again.
+  std::vector<Kept> carried;
   Splits splits;  // that were seen
   std::shared_ptr<const std::vector<std::string>> metric_names;
   std::size_t kept_sums = 0;                                     // numbers of all outputs
@@ -171,9 +174,11 @@ struct Trainer::Impl {
   bool has_state(graph::StorageClass cls, const std::string& name) const {
     return sweeps.has_state(cls, name) || saved.contains({cls, name});
   }
-  /// All that a file has of what persists, or weights alone: parameters and buffers.
+  /// All that a file has of what training keeps, or weights alone: parameters and buffers.
   State states_of(const io::TensorFile& file, const std::string& where,
                   bool weights_alone = false) const;
+  /// All of a file's states in place of those there are.
+  void take_all(const io::TensorFile& file, const std::string& where);
   /// For the programs that have it, now or once there are some.
   void set(graph::StorageClass cls, const std::string& name, std::span<const std::byte> bytes);
   /// Of a file; the rest stays.

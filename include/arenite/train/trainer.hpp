@@ -320,8 +320,9 @@ class Trainer {
   void take_weights(const std::filesystem::path& path);
   /// Goes on, with a new epoch, from what another trainer has kept by now of all that this one
   /// keeps, by name, type and shape: of a network whose parameters are frozen or freed on the way,
-  /// or trained in another way. Means of what was frozen there are its values. Throws Error in the
-  /// middle of a fit of either.
+  /// or trained in another way. What that optimizer keeps of parameters that are frozen here waits,
+  /// and is saved, for whoever trains them again; means of what was frozen there are its values.
+  /// Throws Error in the middle of a fit of either.
   void take_over(Trainer& before);
   /// Takes all that persists, whatever run it is of: to evaluate it, or to predict with it.
   void take_states(const std::filesystem::path& path);
