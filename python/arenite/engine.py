@@ -1,12 +1,13 @@
 """The library's trainer, which does all the work: steps, epochs, files."""
 
 import ctypes
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import numpy as np
 
 from ._library import Event, Port, ScriptFor, encode, encode_path, library
 from .errors import Error, InvalidError, warn
+from .interrupts import Held
 from .kept import KINDS, State, TensorSpec, spec_of
 from .networks import Networks
 from .options import TrainingOptions
@@ -30,6 +31,23 @@ class Told(NamedTuple):
     is_best: bool
 
 
+class _Asking(Handle):
+    """Of a trainer, which asks for networks."""
+
+    def __init__(self, owner: Any, pointer: Optional[int], free: Any, networks: Networks):
+        super().__init__(owner, pointer, free, "trainer")
+        self._networks = networks
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """With the error of a network that could not be built, where that is what was wrong."""
+        with Held():
+            try:
+                return super().call(function, *arguments)
+            except Error:
+                self._networks.raise_now()
+                raise
+
+
 class Engine:
     """A trainer of one network, whose parameters and buffers are the modules'."""
 
@@ -39,15 +57,16 @@ class Engine:
         self._answer = ScriptFor(networks.answer)  # called as long as there is a trainer
         self._local = session.device == "cpu"
         place = ctypes.c_void_p()
-        try:
-            session.handle.call(
-                lib.trainer_create_sized, self._answer, None, options.handle.get(),
-                ctypes.byref(place),
-            )
-        except Error:
-            networks.raise_now()
-            raise
-        self.handle = Handle(self, place.value, lib.trainer_free, "trainer")
+        with Held():
+            try:
+                session.handle.call(
+                    lib.trainer_create_sized, self._answer, None, options.handle.get(),
+                    ctypes.byref(place),
+                )
+            except Error:
+                networks.raise_now()
+                raise
+            self.handle = _Asking(self, place.value, lib.trainer_free, networks)
         count = self.handle.call(lib.trainer_metric_count)
         names = [self.handle.call(lib.trainer_metric_name, i) for i in range(count)]
         self.metrics = [name.decode() for name in names]
@@ -86,25 +105,21 @@ class Engine:
         return library().take_text(text).splitlines()
 
     def _call(self, function: str, *arguments: Any) -> None:
-        """With the error of a network that could not be built, where that is what was wrong."""
+        """What a network that is asked for must not do."""
         if self._networks.is_asked:
             raise InvalidError(
                 "a trainer called by the network that it asks for; expected calls behind each other"
             )
-        self._networks.error = None
-        try:
-            self.handle.call(getattr(library(), function), *arguments)
-        except Error:
-            self._networks.raise_now()
-            raise
+        self.handle.call(getattr(library(), function), *arguments)
 
     def _train(self, function: str, *arguments: Any) -> None:
         """What may have changed values, even if it fails."""
         self.owned.refresh()
-        try:
-            self._call(function, *arguments)
-        finally:
-            self.owned.changed()
+        with Held():
+            try:
+                self._call(function, *arguments)
+            finally:
+                self.owned.changed()
 
     def _named(self, numbers: Any) -> Dict[str, float]:
         return {name: numbers[i] for i, name in enumerate(self.metrics)}

@@ -9,6 +9,7 @@ import numpy as np
 from ._library import encode
 from .errors import InvalidError
 from .graph import BUFFER, Update
+from .interrupts import heard
 from .script import Script, script_of
 from .sizes import size
 from .tensor import Tensor
@@ -63,7 +64,8 @@ class Networks:
         """The address of that text. Errors wait for `raise_now`: they cannot go through C."""
         self.is_asked = True
         try:
-            self._text = ctypes.create_string_buffer(encode(self.text(count)))
+            with heard():
+                self._text = ctypes.create_string_buffer(encode(self.text(count)))
         except BaseException as error:
             self.error = error
             return None

@@ -38,12 +38,14 @@ class Handle:
     def close(self) -> None:
         self.lock.acquire()
         pointer, self._pointer = self._pointer, None
-        if pointer is not None and self._process == os.getpid():
-            self._free(ctypes.c_void_p(pointer))
-        # At the end other threads wait for a lock that nobody gives back: they have nothing to say
-        # any more.
-        if not _ending.is_set():
-            self.lock.release()
+        try:
+            if pointer is not None and self._process == os.getpid():
+                self._free(ctypes.c_void_p(pointer))
+        finally:
+            # At the end other threads wait for a lock that nobody gives back: they have nothing to
+            # say any more.
+            if not _ending.is_set():
+                self.lock.release()
 
     @property
     def closed(self) -> bool:

@@ -118,6 +118,59 @@ import time; time.sleep(0.2)
         done = python("-c", made + "raise KeyboardInterrupt")
         self.assertTrue(done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr)
 
+    def test_a_signal_while_the_library_asks_for_a_network_is_raised_behind_it(self):
+        """As soon as Python is called back, before anything there could catch what is raised; a
+        second one while the network is built."""
+        self.check(
+            python(
+                "-c",
+                """
+import signal, sys
+import numpy as np, arenite
+from arenite import nn
+x, y = np.zeros((12, 4), np.float32), np.arange(12) % 3
+asked, again = 0, False
+class Linear(nn.Linear):
+    def forward(self, rows):
+        global again
+        if again:
+            again = False
+            signal.raise_signal(signal.SIGINT)
+        return super().forward(rows)
+def trace(frame, event, argument):
+    if frame.f_code.co_name == "answer":
+        global asked, again
+        asked, again = asked + 1, times == 2
+        signal.raise_signal(signal.SIGINT)
+for times in 1, 2:
+    made = arenite.Trainer(Linear(4, 3), "cross_entropy", arenite.optim.SGD(0.1), (4,), 8)
+    for call in (
+        lambda: made.step(x[:8], y[:8]),  # the first engine
+        lambda: made.step(x[:5], y[:5]),
+        lambda: made.evaluate(x[:3], y[:3]),
+        lambda: made.predict(x[:7]),
+        lambda: made.fit(x, y),
+        lambda: made.plan.bytes,
+    ):
+        for handler in signal.default_int_handler, lambda *_: 1 / 0:
+            signal.signal(signal.SIGINT, handler)
+            before, raised, again = asked, None, False
+            sys.settrace(trace)
+            try:
+                call()
+            except (KeyboardInterrupt, ZeroDivisionError) as error:
+                raised = type(error)
+            sys.settrace(None)
+            expected = KeyboardInterrupt if handler is signal.default_int_handler else ZeroDivisionError
+            assert raised is (expected if asked > before else None), (raised, asked - before)
+            assert signal.getsignal(signal.SIGINT) is handler
+    assert asked >= 4 * times, asked
+    again = False
+    made.fit(x, y)
+""",
+            )
+        )
+
     def test_a_child_of_fork_is_told_so(self):
         self.check(
             python(
