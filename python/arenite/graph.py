@@ -92,6 +92,7 @@ class Node:
     )
 
     _serials = itertools.count()
+    _ages = threading.Lock()
 
     def __init__(
         self,
@@ -119,6 +120,13 @@ class Node:
                     f"{op} reads a result of {tensor.node.op} made inside of a block that has "
                     "ended; expected what the block yields"
                 )
+
+    def __setstate__(self, state: Any) -> None:
+        """Of one that is copied, maybe from another process: what is made here is newer."""
+        for name, value in state[1].items():
+            setattr(self, name, value)
+        with Node._ages:
+            Node._serials = itertools.count(max(next(Node._serials), self.serial + 1))
 
     def reads(self) -> List[Any]:
         """All tensors this node reads itself: its operands, and those in attributes."""

@@ -83,9 +83,7 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
     plain = isinstance(value, (int, float, list, tuple, range, np.generic))
     array = as_array(value)
     if plain:
-        if array.size and array.dtype.kind not in ("biuf" if dtype in REAL else "biu"):
-            raise InvalidTypeError(f"{array.dtype.name} numbers for {what}; expected {dtype}")
-        array = exact(array, dtype, what)
+        array = as_type(array, dtype, what)
         if array.ndim == 0 and all(size == 1 for size in shape):
             array = array.reshape(shape)
     if array.dtype.name != dtype:
@@ -97,6 +95,13 @@ def borrow(value: Any, what: str, dtype: str, shape: tuple) -> np.ndarray:
             f"an array of shape {list(array.shape)} for {what}; expected {list(shape)}"
         )
     return np.asarray(array, dtype, order="C")
+
+
+def as_type(array: np.ndarray, dtype: str, what: str) -> np.ndarray:
+    """Plain numbers, which have no type of their own, as the wanted one; a fraction is no integer."""
+    if array.size and array.dtype.kind not in ("biuf" if dtype in REAL else "biu"):
+        raise InvalidTypeError(f"{array.dtype.name} numbers for {what}; expected {dtype}")
+    return exact(array, dtype, what)
 
 
 def exact(array: np.ndarray, dtype: str, what: str) -> np.ndarray:

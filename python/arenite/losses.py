@@ -51,8 +51,8 @@ def weighted_cross_entropy(
 ) -> WeightedCrossEntropy:
     """The mean over samples, of which each counts as `weight` [C] has it for its label; those of the
     label `ignore_index` do not count. With either, that mean is over the whole batch, which cannot be
-    cut in shards (`shards=`, `accumulate=`); where no sample counts the loss is 0, and a
-    step changes nothing.
+    cut in shards (`shards=`, `accumulate=`). Where no sample counts there is none, and NaN is told;
+    the loss and its gradient are then 0, which optimizers that remember others go on from.
 
     sample_weight [N]: what each sample's loss is multiplied by besides, which does not change what
         the mean is over

@@ -92,6 +92,8 @@ class Side:
                         f"inputs {one!r}; expected an arenite.input of shape [N, ...]"
                     )
                 own = name if side.form == "named" else str(one.name)
+                if own in side.specs:
+                    raise InvalidError(f"two inputs named {own!r}; expected names of their own")
                 side.specs[own] = Spec(one.shape[1:], one.dtype)
             else:
                 side.specs[name] = Spec(check_shape(one, "inputs"), "float32")

@@ -47,6 +47,12 @@ class Handle:
             if not _ending.is_set():
                 self.lock.release()
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise InvalidTypeError(
+            f"a {self._what} to be copied or pickled; expected its module or script, of which "
+            "another is made"
+        )
+
     @property
     def closed(self) -> bool:
         return self._pointer is None

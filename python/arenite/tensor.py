@@ -10,7 +10,7 @@ from .calls import infer
 from .dtypes import REAL, dtype_name
 from .errors import InvalidError, InvalidTypeError
 from .graph import Block, Data, Node, Shape, check_name, check_shape, word
-from .interop import as_array, borrow
+from .interop import as_array, as_type, borrow
 from .rules import is_integer, is_number
 from .sizes import Size, refuse_size
 
@@ -123,7 +123,18 @@ class Tensor:
         refuse_size("a Tensor divided by", other)
         if other == 0:
             raise InvalidError("a Tensor divided by 0; expected another number")
-        return F.mul(self, 1 / float(other))
+        divisor = float(other)
+        least = float(np.finfo(self.dtype).tiny)
+        if abs(divisor) < least:
+            raise InvalidError(
+                f"a Tensor divided by {other!r}; expected at least {least:.2g}, as smaller numbers "
+                f"count as 0 in {self.dtype}"
+            )
+        if not math.isfinite(divisor):
+            return F.map("$1 / $2", self, F.full((), divisor, self.dtype))
+        if math.frexp(divisor)[0] in (0.5, -0.5) and 1e-30 < abs(divisor) < 1e30:
+            return F.mul(self, 1 / divisor)  # the same bits
+        return F.map(f"$1 / ({divisor!r})", self)
 
     def __rtruediv__(self, other: Any) -> "Tensor":
         self._expect_reals()
@@ -361,7 +372,7 @@ def as_tensor(value: Any, dtype: Optional[str] = None, what: str = "an operand")
     if isinstance(value, Size):
         return one("full", shape=[], value=value, type=dtype or "int64")
     if dtype is not None and not hasattr(value, "dtype"):
-        value = np.asarray(value, dtype)
+        value = as_type(as_array(value), dtype, what)
     return constant(value)
 
 

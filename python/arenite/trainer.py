@@ -124,6 +124,12 @@ class Trainer:
             engine.close()
         self._engines = {}
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise InvalidTypeError(
+            "a trainer to be copied or pickled; expected its module (hint: another trainer of "
+            "copy.deepcopy(trainer.module); trainer.save(path) keeps all of it)"
+        )
+
     def __enter__(self) -> "Trainer":
         return self
 

@@ -171,6 +171,36 @@ for times in 1, 2:
             )
         )
 
+    def test_what_another_process_has_pickled_is_older_than_what_is_made(self):
+        script = """
+import pickle, sys
+import numpy as np, arenite
+from arenite import nn
+class Scaled(nn.Module):
+    def __init__(self):
+        for _ in range(int(sys.argv[2])):
+            arenite.constant(1.0)  # makes all others newer
+        self.dense = nn.Linear(4, 3)
+        self.scaled = self.dense.weight * 2
+    def forward(self, x):
+        return x @ self.scaled + self.dense.bias
+x, y = np.ones((8, 4), np.float32), np.arange(8) % 3
+try:
+    made = pickle.load(open(sys.argv[1], "rb"))
+except FileNotFoundError:
+    made = Scaled()
+    pickle.dump(made, open(sys.argv[1], "wb"))
+trainer = arenite.Trainer(made, "cross_entropy", arenite.optim.SGD(0.1), batch=8)
+print(*(trainer.step(x, y) for _ in range(3)))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            first, *others = (
+                python("-c", script, f"{folder}/module", times) for times in ("1000", "0", "0")
+            )
+        self.assertEqual((first.returncode, first.stderr), (0, ""))
+        for other in others:
+            self.check(other, first.stdout)
+
     def test_a_child_of_fork_is_told_so(self):
         self.check(
             python(

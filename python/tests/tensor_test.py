@@ -130,6 +130,17 @@ class Operators(testing.TestCase):
         self.assertEqual(arenite.constant(np.ones(2)).dtype, "float64")
 
 
+    def test_quotients_are_numpys(self):
+        """To the bit: not products with a reciprocal, which may be 0."""
+        values = np.concatenate([floats(64, 1).ravel(), np.float32([1e38, 0, -3e-38, 3])])
+        x = arenite.input("x", values.shape)
+        for divisor in 3, -255, 10.0, 1e38, 7e37, 2, -0.25, 1e-30, 2.0**126, float("inf"), 1 << 70:
+            with np.errstate(over="ignore"):
+                expected = values / np.float32(divisor)
+            kept = (abs(expected) > 1.2e-38) | (values == 0)  # smaller ones may be 0
+            self.assertArray(run(x / divisor, x=values)[kept], expected[kept])
+
+
 class Refusals(testing.TestCase):
     def setUp(self):
         self.x = arenite.input("x", (2, 3))
@@ -163,6 +174,15 @@ class Refusals(testing.TestCase):
             (lambda: x[::2], "[]: a slice of step 2; expected 1"),
             (lambda: x[0, 0, 0], "[]: 3 indices for shape [2, 3]; expected at most 2"),
             (lambda: x / 0, "a Tensor divided by 0; expected another number"),
+            (
+                lambda: x / 1e-39,
+                "a Tensor divided by 1e-39; expected at least 1.2e-38, as smaller numbers count as 0 "
+                "in float32",
+            ),
+            (
+                lambda: arenite.input("n", (2,), "int32") + [1, 2**40],
+                "1099511627776 for an operand; expected -2147483648 … 2147483647, as it is int32",
+            ),
             (
                 lambda: x.replace(np.ones((1, 2), np.float32), 0),
                 "replace_slice: operand 'replacement' (constant) of shape [1, 2]; expected at most "
@@ -227,6 +247,18 @@ class Refusals(testing.TestCase):
                 "add: operand 'b' (constant) of type float64; expected float32",
             ),
             (lambda: x + "1", "'1' for an operand of add; expected a Tensor or an array"),
+            (
+                lambda: arenite.input("n", (2,), "int32") + [1.5, 2],
+                "float64 numbers for an operand; expected int32",
+            ),
+            (
+                lambda: F.softmax_cross_entropy(x, [0.9, 1.9]),
+                "float64 numbers for an operand; expected int32",
+            ),
+            (
+                lambda: F.dynamic_slice(x, [1.7], 1),
+                "float64 numbers for the begin of dynamic_slice; expected int64",
+            ),
             (lambda: F.relu(None), "None for an operand of relu; expected a Tensor or an array"),
             (
                 lambda: F.sliced_softmax(np.ones(2), 1),

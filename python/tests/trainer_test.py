@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Training: steps against NumPy's, whole epochs, what is kept, saved and refused."""
 
+import copy
 import importlib.util
 import os
 import pathlib
@@ -287,6 +288,17 @@ class Refusals(testing.TestCase):
                 arenite.InvalidError,
                 "a trainer that has seen no samples; expected inputs=, the shape of one, or a step "
                 "first",
+            ),
+            (
+                lambda: arenite.Trainer(network, optimizer=sgd, inputs=(arenite.input("a", (1, 2)),) * 2),
+                arenite.InvalidError,
+                "two inputs named 'a'; expected names of their own",
+            ),
+            (
+                lambda: copy.copy(arenite.Trainer(network, optimizer=sgd)),
+                arenite.InvalidTypeError,
+                "a trainer to be copied or pickled; expected its module (hint: another trainer of "
+                "copy.deepcopy(trainer.module); trainer.save(path) keeps all of it)",
             ),
             (lambda: SGD(lr="0.1"), arenite.InvalidTypeError, "lr '0.1'; expected a number"),
             (lambda: SGD(lr=-1), arenite.InvalidError, "lr -1; expected a number of at least 0"),
