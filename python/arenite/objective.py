@@ -217,9 +217,9 @@ class Objective:
         side.form = side.form_of(given)
         side.specs = {name: Spec(one.array.shape[1:], "float32") for name, one in rows.items()}
         whole = {
-            name: ("int32", "int64", "float32") if array.dtype.itemsize == 8 else ("int32", "float32")
-            for name, (array, scale) in rows.items()
-            if array.dtype.kind in "iu" and scale == 1
+            name: ("int32", *(("int64",) if one.array.dtype.itemsize == 8 else ()), "float32")
+            for name, one in rows.items()
+            if one.array.dtype.kind in "iu" and one.scale == 1
         }
         if not whole or len(whole) > 4:  # of so many somebody has to say it
             return side

@@ -50,6 +50,7 @@ class Rows(NamedTuple):
 
     array: np.ndarray
     scale: float = 1.0
+    is_copy: bool = False  # nobody else has it
 
 
 class Spec(NamedTuple):
@@ -183,7 +184,7 @@ class Side:
                 found = array.dtype.name if scale == 1 else "scaled numbers"
                 raise InvalidTypeError(f"{found} for {name}; expected integers")
             expect_within(array, dtype, name)
-        return Rows(_readable(array, name), scale)
+        return _rows(array, given, name, scale)
 
     def said(self) -> Any:
         """For a file."""
@@ -219,7 +220,7 @@ def weights_of(given: Any, count: int) -> Rows:
         raise InvalidTypeError(f"{array.dtype.name} for {WEIGHTS}; expected numbers")
     if not np.isfinite(array).all():
         raise InvalidError(f"{WEIGHTS} that are not finite; expected finite numbers")
-    return Rows(_readable(array, WEIGHTS))
+    return _rows(array, given, WEIGHTS)
 
 
 def _told(given: Any) -> str:
@@ -239,6 +240,11 @@ def _readable(array: np.ndarray, what: str) -> np.ndarray:
     return np.require(array, array.dtype.newbyteorder("="), ["C", "A"])
 
 
+def _rows(array: np.ndarray, given: Any, what: str, scale: float = 1.0) -> Rows:
+    read = _readable(array, what)
+    return Rows(read, scale, read is not array or isinstance(given, (list, tuple)))
+
+
 class Samples:
     """Arrays by name, as the library is given them; it borrows their bytes."""
 
@@ -253,7 +259,9 @@ class Samples:
                     f"{name} of {count} samples; expected {self.count}, as {first} has"
                 )
         self._shapes: List[Any] = []
-        columns = [self._column(name, *rows) for name, rows in self.arrays.items()]
+        columns = [
+            self._column(name, rows.array, rows.scale) for name, rows in self.arrays.items()
+        ]
         self.columns: Any = (Column * len(columns))(*columns)
 
     def _column(self, name: str, array: np.ndarray, scale: float) -> Column:
@@ -268,16 +276,23 @@ class Samples:
 
     def between(self, begin: int, end: int) -> "Samples":
         return Samples(
-            {name: Rows(rows.array[begin:end], rows.scale) for name, rows in self.arrays.items()}
+            {
+                name: rows._replace(array=rows.array[begin:end])
+                for name, rows in self.arrays.items()
+            }
         )
 
     def is_same(self, other: Optional["Samples"]) -> bool:
-        """Of the same bytes in memory."""
+        """Of the same bytes in memory; copies, which are others each time, of equal ones."""
+        if other is None or list(self.arrays) != list(other.arrays):
+            return False
+        return all(map(_are_same, self.arrays.values(), other.arrays.values()))
 
-        def places(samples: "Samples") -> Any:
-            return [
-                (name, array.ctypes.data, array.shape, array.dtype, scale)
-                for name, (array, scale) in samples.arrays.items()
-            ]
 
-        return other is not None and places(self) == places(other)
+def _are_same(a: Rows, b: Rows) -> bool:
+    if (a.array.shape, a.array.dtype, a.scale) != (b.array.shape, b.array.dtype, b.scale):
+        return False
+    if a.array.ctypes.data == b.array.ctypes.data:
+        return True
+    ours, theirs = (one.array.reshape(-1).view(np.uint8) for one in (a, b))  # NaNs are equal
+    return a.is_copy and b.is_copy and np.array_equal(ours, theirs)

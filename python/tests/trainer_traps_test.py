@@ -3,7 +3,9 @@
 try first."""
 
 import pathlib
+import signal
 import tempfile
+from unittest import mock
 
 import testing
 from testing import floats, np
@@ -207,6 +209,34 @@ class Fits(testing.TestCase):
         other = trainer(nn.Sequential(linear(), nn.ReLU(), nn.Linear(3, 3)))
         other.load(self.file)
         self.assertEqual(other.epochs, 4)
+
+    def test_go_on_with_what_python_copies(self):
+        """Arrays of types that the library does not read are other ones in memory each time."""
+        kinds = {
+            "as they are": lambda x: x,
+            "float16": lambda x: x.astype(np.float16),
+            "another order of bytes": lambda x: x.astype(">f4"),
+            "columns": np.asfortranarray,
+            "every second row": lambda x: np.repeat(x, 2, axis=0)[::2],
+            "lists": lambda x: x.tolist(),
+        }
+        for kind, changed in kinds.items():
+            x, steps = changed(X), []
+            for stops in False, True:
+                made = trainer(batch=4)
+                if stops:
+                    show = lambda *_: signal.raise_signal(signal.SIGINT)  # noqa: E731
+                    with mock.patch("arenite.trainer._PAUSE", 1e-9), mock.patch(
+                        "arenite.progress.Progress.show", show
+                    ), self.assertRaises(KeyboardInterrupt):
+                        made.fit(x, Y, epochs=1, seed=3)
+                    self.assertTrue(0 < made.steps < 10, made.steps)
+                made.fit(x, Y, epochs=1, seed=3)
+                steps.append((made.steps, made.module.weight.data.tolist()))
+            self.assertEqual(*steps, kind)
+            y = Y.copy()
+            y[0] = 2 - y[0]
+            made.fit(x, y, epochs=1, seed=3)
 
     def test_take_fewer_samples_than_a_batch(self):
         made, other = trainer(batch=64), trainer(batch=64)
