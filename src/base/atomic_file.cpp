@@ -74,6 +74,12 @@ AtomicFile::AtomicFile(fs::path path, std::string what)
   if (!open_directly()) open_temporary();
 }
 
+void AtomicFile::check(const fs::path& path, std::string what) {
+  std::error_code error;
+  if (fs::is_fifo(path, error) && ::access(path.c_str(), W_OK) == 0) return;
+  AtomicFile(path, std::move(what));
+}
+
 AtomicFile::~AtomicFile() {
   ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
@@ -104,8 +110,13 @@ bool AtomicFile::open_directly() {
     return false;
   }
   regular_ = false;
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor_ < 0) fail_system("open", "something that may be written");
+  // Of a pipe that nobody reads it would wait, maybe for ever.
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0 && errno == ENXIO && S_ISFIFO(there.st_mode))
+    fail_system("open", "a pipe that somebody reads");
+  const int flags = descriptor_ < 0 ? -1 : ::fcntl(descriptor_, F_GETFL);
+  if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags & ~O_NONBLOCK) != 0)
+    fail_system("open", "something that may be written");
   return true;
 }
 

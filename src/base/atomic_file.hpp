@@ -13,14 +13,16 @@ namespace arenite {
 /// work is done. `commit` gives it its name; without it the destructor leaves all as it was. What
 /// writers of the same path have left that were killed is removed first.
 ///
-/// What `path` names is kept as it is where it is no regular file (a device, a pipe) or already
-/// open as standard output: it is then written directly. Links are followed. One thread at a time.
-/// Throws Error with the system's own reason, of which `what` says where.
+/// What `path` names is kept as it is where it is no regular file (a device, a pipe that somebody
+/// reads) or already open as standard output: it is then written directly. Links are followed. One
+/// thread at a time. Throws Error with the system's own reason, of which `what` says where.
 class AtomicFile {
  public:
   AtomicFile(std::filesystem::path path, std::string what);
   explicit AtomicFile(const std::filesystem::path& path) : AtomicFile(path, path.string()) {}
   ~AtomicFile();
+  /// Whether one could be made there. A pipe is not opened, whose reader would see its end.
+  static void check(const std::filesystem::path& path, std::string what);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 

@@ -79,7 +79,11 @@ TEST_F(AtomicFileTest, WritesDevicesAndPipesDirectly) {
   AtomicFile("/dev/null").write("gone");
   const fs::path pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { write_file(pipe, "to nobody"); }),
+            pipe.string() +
+                ": cannot open it: No such device or address; expected a pipe that somebody reads");
   std::FILE* reader = ::fdopen(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK), "r");
+  AtomicFile::check(pipe, "a pipe");
   write_file(pipe, "through\n");
   char line[16];
   EXPECT_STREQ(std::fgets(line, sizeof line, reader), "through\n");

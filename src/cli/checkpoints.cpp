@@ -64,7 +64,7 @@ Checkpoints::Checkpoints(const CheckpointArguments& arguments) : arguments_(argu
   refuse_together(!a.resume.empty() && !a.resume_weights.empty(),
                   "--resume and --resume-weights together", "one of them");
   for (const auto& [option, file] : {std::pair("--save", a.save), {"--save-best", a.save_best}}) {
-    if (!file.empty()) AtomicFile(file, std::string(option) + " '" + file + "'");
+    if (!file.empty()) AtomicFile::check(file, std::string(option) + " '" + file + "'");
   }
 }
 

@@ -11,7 +11,7 @@ constexpr long most_steps = 1000;
 
 /// Before any work, so that a wrong path costs none. What is there stays.
 void check_path(const char* variable, const std::string& path) {
-  if (!path.empty()) AtomicFile(path, std::string(variable) + "='" + path + "'");
+  if (!path.empty()) AtomicFile::check(path, std::string(variable) + "='" + path + "'");
 }
 
 }  // namespace
