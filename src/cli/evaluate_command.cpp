@@ -18,6 +18,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -87,6 +88,10 @@ void print_words(const SavedNetwork& network, const data::ImageData& data, const
       text += fmt::format(" {:>6}", confusion.count(i, k));
     text += '\n';
   }
+  const std::int64_t unanswered =
+      std::accumulate(confusion.unanswered.begin(), confusion.unanswered.end(), std::int64_t{0});
+  if (unanswered > 0)
+    text += fmt::format("{} images have scores that are not finite: of no class\n", unanswered);
   std::cout << text;
 }
 
@@ -111,6 +116,7 @@ Json json_of(const SavedNetwork& network, const SavedNetworkArguments& arguments
   for (std::int64_t i = 0; i < confusion.classes; ++i) {
     classes.push_back({{"class", network.name_of(i)},
                        {"images", confusion.of_class(i)},
+                       {"unanswered", confusion.unanswered.at(static_cast<std::size_t>(i))},
                        {"recall", confusion.recall(i)},
                        {"precision", confusion.precision(i)}});
     Json row = Json::list();

@@ -11,6 +11,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <utility>
 
@@ -79,7 +80,9 @@ class Printer {
       Json list = Json::list();
       for (std::int64_t k = 0; k < top_; ++k, ++guess) {
         const std::string name = network_.name_of(guess->label);
-        words += fmt::format("{} {} {:.1f} %", k == 0 ? "" : ",", name, guess->share * 100);
+        words += fmt::format("{} {} ", k == 0 ? "" : ",", name);
+        words +=
+            std::isnan(guess->share) ? "no number" : fmt::format("{:.1f} %", guess->share * 100);
         list.push_back({{"class", name}, {"label", guess->label}, {"share", guess->share}});
       }
       if (json_) {

@@ -65,19 +65,15 @@ std::vector<std::int64_t> labels_of(const Column& labels, const Predictions& sco
   return all;
 }
 
-/// One that is no number is below all.
-double rank(double score) {
-  return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
-}
-
-/// Numbers of the classes, the highest score first.
+/// Numbers of the classes, the highest score first; those that are no numbers last.
 void sort_classes(std::span<const double> scores, std::vector<std::int64_t>& order,
                   std::int64_t first) {
   order.resize(scores.size());
   std::iota(order.begin(), order.end(), 0);
   const auto above = [&](std::int64_t a, std::int64_t b) {
-    const double x = rank(scores[static_cast<std::size_t>(a)]),
-                 y = rank(scores[static_cast<std::size_t>(b)]);
+    const double x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
+    if (std::isnan(x) || std::isnan(y))
+      return std::isnan(x) == std::isnan(y) ? a < b : std::isnan(y);
     return x > y || (x == y && a < b);
   };
   std::ranges::partial_sort(order, order.begin() + first, above);
@@ -97,6 +93,12 @@ void check_k(std::int64_t k, std::int64_t classes) {
     refuse(std::to_string(k) + " of the classes", "1 to " + std::to_string(classes));
 }
 
+/// Whether a softmax of them is: as where a loss counts right answers.
+bool stand_for_a_class(std::span<const double> scores) {
+  return std::isfinite(std::ranges::max(scores)) &&
+         std::ranges::none_of(scores, [](double score) { return std::isnan(score); });
+}
+
 bool are_shares(std::span<const double> scores) {
   constexpr double near = 1e-3;
   return std::ranges::all_of(scores, [](double s) { return s >= 0 && s <= 1; }) &&
@@ -106,7 +108,7 @@ bool are_shares(std::span<const double> scores) {
 }  // namespace
 
 std::int64_t Confusion::of_class(std::int64_t label) const {
-  std::int64_t sum = 0;
+  std::int64_t sum = unanswered.at(static_cast<std::size_t>(label));
   for (std::int64_t i = 0; i < classes; ++i) sum += count(label, i);
   return sum;
 }
@@ -118,9 +120,12 @@ std::int64_t Confusion::taken_for(std::int64_t label) const {
 }
 
 double Confusion::accuracy() const {
-  std::int64_t right = 0;
-  for (std::int64_t i = 0; i < classes; ++i) right += count(i, i);
-  return ratio(right, std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+  std::int64_t right = 0, all = 0;
+  for (std::int64_t i = 0; i < classes; ++i) {
+    right += count(i, i);
+    all += of_class(i);
+  }
+  return ratio(right, all);
 }
 
 double Confusion::recall(std::int64_t label) const {
@@ -132,11 +137,16 @@ double Confusion::precision(std::int64_t label) const {
 }
 
 Confusion confusion(const Predictions& scores, const Column& labels) {
-  Confusion found{.classes = classes_of(scores), .counts = {}};
+  Confusion found{.classes = classes_of(scores), .counts = {}, .unanswered = {}};
   found.counts.resize(static_cast<std::size_t>(found.classes * found.classes));
+  found.unanswered.resize(static_cast<std::size_t>(found.classes));
   const std::vector<std::int64_t> right = labels_of(labels, scores);
   std::vector<std::int64_t> order;
   for_each_sample(scores, [&](std::size_t i, std::span<const double> of_sample) {
+    if (!stand_for_a_class(of_sample)) {
+      ++found.unanswered[static_cast<std::size_t>(right[i])];
+      return;
+    }
     sort_classes(of_sample, order, 1);
     ++found.counts[static_cast<std::size_t>(right[i] * found.classes + order[0])];
   });
@@ -149,6 +159,7 @@ double top_k(const Predictions& scores, const Column& labels, std::int64_t k) {
   std::int64_t hits = 0;
   std::vector<std::int64_t> order;
   for_each_sample(scores, [&](std::size_t i, std::span<const double> of_sample) {
+    if (!stand_for_a_class(of_sample)) return;
     sort_classes(of_sample, order, k);
     const auto end = order.begin() + k;
     hits += std::find(order.begin(), end, right[i]) != end ? 1 : 0;
@@ -163,18 +174,15 @@ std::vector<Guess> guesses(const Predictions& scores, std::int64_t k) {
   for_each_sample(scores, [&](std::size_t, std::span<const double> of_sample) {
     sort_classes(of_sample, order, k);
     const bool shares = are_shares(of_sample);
-    const double most = rank(of_sample[static_cast<std::size_t>(order[0])]);
+    const double most = of_sample[static_cast<std::size_t>(order[0])];
     // Those that are as infinite as the highest share it all.
-    const auto part = [&](double score) {
-      if (std::isnan(score)) return 0.0;
-      return score == most ? 1.0 : std::exp(score - most);
-    };
+    const auto part = [&](double score) { return score == most ? 1.0 : std::exp(score - most); };
     double sum = 0;
-    for (const double score : of_sample) sum += part(score);
+    for (const double score : of_sample) sum += std::isnan(score) ? 0 : part(score);
     for (std::int64_t i = 0; i < k; ++i) {
       const std::int64_t label = order[static_cast<std::size_t>(i)];
       const double score = of_sample[static_cast<std::size_t>(label)];
-      all.push_back({label, shares ? score : sum > 0 ? part(score) / sum : 0});
+      all.push_back({label, shares ? score : part(score) / sum});
     }
   });
   return all;

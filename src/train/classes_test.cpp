@@ -31,19 +31,21 @@ Column labels(const std::vector<T>& values) {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Equal scores: the first class counts. What is no number counts for nothing.
+// Equal scores: the first class counts. What is no number is right about nothing.
 const std::vector<float> five{0, 2, 1, 3, 1, 0, 1, 1, 0, nan, -1, -2, 0, nan, 5};
 const std::vector<std::int64_t> right{1, 0, 1, 2, 0};
 
 TEST(Classes, AreTakenForThoseWithTheHighestScores) {
   const Confusion found = confusion(scores(five, 3), labels(right));
   EXPECT_EQ(found.classes, 3);
-  EXPECT_EQ(found.counts, (std::vector<std::int64_t>{1, 0, 1, 1, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(found.counts, (std::vector<std::int64_t>{1, 0, 0, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(found.unanswered, (std::vector<std::int64_t>{1, 0, 1}));
   EXPECT_EQ(found.of_class(1), 2);
+  EXPECT_EQ(found.of_class(2), 1);
   EXPECT_EQ(found.taken_for(0), 2);
   EXPECT_EQ(found.accuracy(), 0.4);
   EXPECT_EQ(found.recall(0), 0.5);
-  EXPECT_EQ(found.precision(1), 0.5);
+  EXPECT_EQ(found.precision(1), 1);
   EXPECT_EQ(found.recall(2), 0);
   const Confusion none = confusion(scores(std::vector{1.0, 0.0}, 2), labels(std::vector{0}));
   EXPECT_TRUE(std::isnan(none.recall(1)));
@@ -52,8 +54,8 @@ TEST(Classes, AreTakenForThoseWithTheHighestScores) {
 
 TEST(Classes, AreAmongTheLikeliest) {
   EXPECT_EQ(top_k(scores(five, 3), labels(right), 1), 0.4);
-  EXPECT_EQ(top_k(scores(five, 3), labels(right), 2), 1);
-  EXPECT_EQ(top_k(scores(five, 3), labels(right), 3), 1);
+  EXPECT_EQ(top_k(scores(five, 3), labels(right), 2), 0.6);
+  EXPECT_EQ(top_k(scores(five, 3), labels(right), 3), 0.6);
 }
 
 TEST(Classes, HaveSharesOfOne) {
@@ -71,13 +73,17 @@ TEST(Classes, HaveSharesOfOne) {
   constexpr float infinite = std::numeric_limits<float>::infinity();
   for (const float most : {infinite, -infinite}) {
     const std::vector<Guess> found = guesses(scores(std::vector{most, nan, most, -infinite}, 4), 4);
-    for (const Guess& guess : found) EXPECT_TRUE(guess.share >= 0 && guess.share <= 1);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(found[i].share >= 0 && found[i].share <= 1);
+    EXPECT_EQ(found[3].label, 1);
+    EXPECT_TRUE(std::isnan(found[3].share));
     EXPECT_EQ(found[0].share, most > 0 ? 0.5 : 1.0 / 3);
   }
   const std::vector<Guess> of_huge = guesses(scores(std::vector{1e300, nan + 0.0, 1e300}, 3), 3);
   EXPECT_EQ(of_huge[0].share, 0.5);
   EXPECT_EQ(of_huge[2].label, 1);
-  EXPECT_EQ(of_huge[2].share, 0);
+  EXPECT_TRUE(std::isnan(of_huge[2].share));
+  for (const Guess& guess : guesses(scores(std::vector{nan, nan}, 2), 2))
+    EXPECT_TRUE(std::isnan(guess.share));
 }
 
 TEST(Classes, RefuseWhatIsNone) {
