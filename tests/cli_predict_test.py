@@ -221,6 +221,23 @@ class Scripts(Networks):
         sha = re.compile("weights sha256: .*")
         self.assertEqual(sha.search(same.stdout)[0], sha.search(done.stdout)[0])
 
+    def test_numbers_of_an_optimizer_may_be_whole(self):
+        """As a text has them; and those that it leaves out are told as well."""
+        by = "optimizer=adamw, beta1=0, group(rank=1, weight_decay=0), learning_rate=1"
+        script = self.put("whole.arenite", SCRIPT.replace("optimizer=adam, learning_rate=0.002", by).encode())
+        arguments = [cli_testing.COMMAND, *cli_testing.small("--script", script, "--limit", "200", without=("--model",))]
+        for more in (), ("--json",):
+            done = subprocess.run([*arguments, *more], text=True, capture_output=True,
+                                  env=cli_testing.clean_environment(), timeout=600)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if not more:
+                self.assertIn("optimizer adamw: lr 1, beta1 0, beta2 0.999, eps 1e-08, weight_decay 0.01; of at most "
+                              "1 axes: weight_decay 0\n", done.stdout)
+        model = next(event for event in map(json.loads, done.stdout.splitlines()) if event["event"] == "model")
+        self.assertEqual(model["numbers"], {"beta1": 0, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01})
+        self.assertEqual(model["weight_decay"], 0.01)
+        self.assertEqual(model["groups"], [{"names": "", "rank": 1, "rate": 1, "numbers": {"weight_decay": 0}}])
+
     def test_json(self):
         done = train("--json", "--validation", "0.5", "--limit", "200")
         events = [json.loads(line) for line in done.stdout.splitlines()]

@@ -30,20 +30,21 @@ Json data_event(const TrainingStart& s) {
 Json model_event(const TrainingStart& s) {
   const TrainArguments& a = s.arguments;
   const optim::Optimizer& optimizer = s.optimizer;
-  Json numbers = Json::object();
-  for (const auto& [name, value] : optimizer.attributes.items())
-    numbers[name] = std::get<double>(value);
+  const auto numbers_of = [](const graph::Attributes& attributes) {
+    Json numbers = Json::object();
+    for (const auto& [name, value] : attributes.items()) numbers[name] = attributes.real(name);
+    return numbers;
+  };
+  const graph::Attributes all = optimizer.optimizer->with_defaults(optimizer.attributes);
   const auto number = [&](const char* name) {
-    return optimizer.attributes.has(name) ? Json(optimizer.attributes.real(name)) : Json();
+    return all.has(name) ? Json(all.real(name)) : Json();
   };
   Json groups = Json::list();
   for (const graph::ParameterGroup& group : optimizer.groups) {
-    Json own = Json::object();
-    for (const auto& [name, value] : group.attributes.items()) own[name] = std::get<double>(value);
     groups.push_back({{"names", group.names},
                       {"rank", group.most_rank ? Json(*group.most_rank) : Json()},
                       {"rate", group.rate},
-                      {"numbers", std::move(own)}});
+                      {"numbers", numbers_of(group.attributes)}});
   }
   Json spaces = Json::list();
   for (const Space& space : s.session.spaces()) spaces.push_back(to_string(space));
@@ -59,7 +60,7 @@ Json model_event(const TrainingStart& s) {
           {"lr", as_written(static_cast<float>(optimizer.learning_rate))},
           {"momentum", number("momentum")},
           {"weight_decay", number("weight_decay")},
-          {"numbers", std::move(numbers)},
+          {"numbers", numbers_of(all)},
           {"schedule", a.schedule.empty() ? Json() : Json(a.schedule)},
           {"clip_norm", optimizer.clip_norm},
           {"clip_value", optimizer.clip_value},

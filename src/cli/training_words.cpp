@@ -55,8 +55,9 @@ std::string optimizer_text(const TrainingStart& s) {
   if (is_usual) return "";
   std::string text = fmt::format("optimizer {}: lr {}", o.optimizer->name,
                                  as_written(static_cast<float>(o.learning_rate)));
-  for (const auto& [name, number] : o.attributes.items())
-    text += fmt::format(", {} {}", name, std::get<double>(number));
+  const graph::Attributes all = o.optimizer->with_defaults(o.attributes);
+  for (const auto& [name, number] : all.items())
+    text += fmt::format(", {} {}", name, all.real(name));
   if (!o.schedule.empty()) text += "; schedule " + s.arguments.schedule;
   if (o.clip_value > 0) text += fmt::format("; elements of gradients cut at {}", o.clip_value);
   if (o.clip_norm > 0) text += fmt::format("; gradients at most {} long", o.clip_norm);
@@ -67,7 +68,7 @@ std::string optimizer_text(const TrainingStart& s) {
             ":";
     if (group.rate != 1) text += fmt::format(" rate {}", group.rate);
     for (const auto& [name, number] : group.attributes.items())
-      text += fmt::format(" {} {}", name, std::get<double>(number));
+      text += fmt::format(" {} {}", name, group.attributes.real(name));
   }
   if (s.arguments.accumulate > 1)
     text += fmt::format("; gradients of {} batches added up", s.arguments.accumulate);
