@@ -33,16 +33,13 @@ const Isa& best() {
   return isas.back();
 }
 
-/// Highway names a target by a bit, and better ones by lower bits.
-bool restrict_targets(std::string_view name) {
+const Isa& isa_named(std::string_view name) {
   std::string there;
   for (const Isa& isa : isas) {
     if (!supports(isa.target)) continue;
     there += there.empty() ? "" : ", ";
     there += isa.name;
-    if (isa.name != name) continue;
-    hwy::DisableTargets(isa.target - 1);
-    return true;
+    if (isa.name == name) return isa;
   }
   const std::string where = "environment variable ARENITE_ISA";
   std::string found(name);
@@ -53,18 +50,22 @@ bool restrict_targets(std::string_view name) {
   fail({.found = "'" + found + "'", .expected = "avx512, avx2 or baseline", .where = where});
 }
 
+/// Highway names a target by a bit, and better ones by lower bits.
+const Isa& chosen() {
+  static const Isa& isa = []() -> const Isa& {
+    const char* name = std::getenv("ARENITE_ISA");
+    const Isa& found = name == nullptr || *name == '\0' ? best() : isa_named(name);
+    // Behind the last call of SupportedTargets(), which forgets what dispatches may take.
+    hwy::DisableTargets(found.target - 1);
+    return found;
+  }();
+  return isa;
+}
+
 }  // namespace
 
-void apply_isa() {
-  [[maybe_unused]] static const bool applied = [] {
-    const char* name = std::getenv("ARENITE_ISA");
-    return name == nullptr || *name == '\0' || restrict_targets(name);
-  }();
-}
+void apply_isa() { chosen(); }
 
-std::string_view isa() {
-  apply_isa();
-  return best().name;
-}
+std::string_view isa() { return chosen().name; }
 
 }  // namespace arenite::expr

@@ -1,5 +1,13 @@
 #include "src/expr/simd/isa.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/expr/simd/isa_test.cpp"
+#include "src/expr/simd/targets.hpp"
+
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
 #include <arenite/error.hpp>
 
 #include <gtest/gtest.h>
@@ -8,8 +16,19 @@
 #include <cstdlib>
 #include <string>
 
+HWY_BEFORE_NAMESPACE();
+namespace arenite::expr::HWY_NAMESPACE {
+const char* compiled_for() {
+  return HWY_TARGET == HWY_AVX3 ? "avx512" : HWY_TARGET == HWY_AVX2 ? "avx2" : "baseline";
+}
+}  // namespace arenite::expr::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace arenite::expr {
 namespace {
+
+HWY_EXPORT(compiled_for);
 
 /// In a process of its own, as the choice is made once: prints the name, or what an error says.
 [[noreturn]] void print_isa(const char* word) {
@@ -17,7 +36,8 @@ namespace {
   try {
     const std::string first(isa());
     apply_isa();
-    std::fprintf(stderr, "in use: %s\n", first == isa() ? first.c_str() : "first another");
+    const bool is_same = first == isa() && first == HWY_DYNAMIC_DISPATCH(compiled_for)();
+    std::fprintf(stderr, "in use: %s\n", is_same ? first.c_str() : "another");
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
   }
@@ -47,3 +67,4 @@ TEST(IsaDeathTest, RefusesOtherWords) {
 
 }  // namespace
 }  // namespace arenite::expr
+#endif
