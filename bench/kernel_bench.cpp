@@ -1,6 +1,6 @@
-// Every float32 CPU kernel of the convolution, alone and fused with ReLU and pooling, by itself, on
-// layers of the networks: forward and both gradients, one thread, half of the pooling windows dead
-// at random.
+// Every float32 CPU kernel of the convolution, alone and fused with ReLU and pooling, and of the
+// dense layer, by itself, on layers of the networks: forward and both gradients, one thread, half
+// of the pooling windows dead at random.
 //
 // flop/s counts what a dense convolution would do, so that kernels that do less pass the machine's
 // peak. Operands have the halo that the kernel wishes for.
@@ -60,31 +60,77 @@ const std::vector<Layer>& layers() {
   return all;
 }
 
+/// One op to run.
+struct Case {
+  struct Operand {
+    const char* name;
+    Shape shape;
+    DType type = DType::float32;
+  };
+
+  std::string name, op;
+  std::vector<Operand> operands;
+  graph::Attributes attributes;
+  std::int64_t samples;
+  double flops;
+  std::vector<std::size_t> renewed = {};  ///< operands that the results are new versions of
+};
+
+std::vector<Case> cases_of(const Layer& layer) {
+  const Case::Operand x{"x", layer.x}, weight{"weight", layer.weight()},
+      bias{"bias", Shape{layer.outputs}};
+  std::vector<Case::Operand> gradients{{"gradient", layer.y()}};
+  if (layer.pooled()) gradients.push_back({"code", layer.y(), DType::uint8});
+  std::vector<Case> cases(3, {.name = layer.name,
+                              .op = layer.op(),
+                              .operands = {x, weight, bias},
+                              .attributes = layer.attributes(),
+                              .samples = layer.x[0],
+                              .flops = layer.flops()});
+  cases[0].name += "/forward";
+  cases[1].name += "/grad_input";
+  cases[1].op += "_grad_input";
+  cases[1].operands = gradients;
+  cases[1].operands.push_back(weight);
+  cases[1].attributes.set("size", List{layer.x[1], layer.x[2]});
+  cases[2].name += "/grad_weight";
+  cases[2].op += "_grad_weight";
+  cases[2].operands = gradients;
+  cases[2].operands.insert(cases[2].operands.begin(), x);
+  cases[2].attributes.set("kernel", List{layer.size, layer.size});
+  return cases;
+}
+
+/// x [n, i] · weight [i, o]; its weight's gradient goes into SGD with momentum.
+std::vector<Case> dense_cases(std::int64_t n, std::int64_t i, std::int64_t o) {
+  const Case::Operand x{"x", {n, i}}, weight{"weight", {i, o}}, gradient{"gradient", {n, o}};
+  const auto named = [&](const char* what) {
+    return "dense." + std::to_string(n) + "x" + std::to_string(i) + "x" + std::to_string(o) + what;
+  };
+  const double flops = 2.0 * static_cast<double>(n * i * o);
+  return {
+      {named("/forward"), "dense", {x, weight, {"bias", {o}}}, {}, n, flops},
+      {named("/grad_input"), "dense_grad_input", {gradient, weight}, {}, n, flops},
+      {named("/update"),
+       "dense_grad_weight_sgd",
+       {weight, {"learning_rate", Shape{1}}, {"velocity", {i, o}}, x, gradient},
+       {{"momentum", 0.9}},
+       n,
+       flops,
+       {0, 2}},
+  };
+}
+
 /// One op with its operands, outside any program.
 class Bench {
  public:
-  Bench(const Layer& layer, const std::string& op) : builder_(graph_, operators()) {
-    const auto declare = [&](const char* name, DType type, const Shape& shape) {
-      return builder_.declare(name, type, shape, graph::StorageClass::buffer);
-    };
-    const graph::ValueId x = declare("x", DType::float32, layer.x),
-                         weight = declare("weight", DType::float32, layer.weight()),
-                         bias = declare("bias", DType::float32, Shape{layer.outputs}),
-                         gradient = declare("gradient", DType::float32, layer.y());
-    std::vector<graph::ValueId> gradients{gradient};
-    if (layer.pooled()) gradients.push_back(declare("code", DType::uint8, layer.y()));
-    graph::Attributes attributes = layer.attributes();
-    std::vector<graph::ValueId> operands = gradients;
-    if (op == layer.op()) {
-      operands = {x, weight, bias};
-    } else if (op == layer.op() + "_grad_input") {
-      attributes.set("size", List{layer.x[1], layer.x[2]});
-      operands.push_back(weight);
-    } else {
-      attributes.set("kernel", List{layer.size, layer.size});
-      operands.insert(operands.begin(), x);
+  explicit Bench(const Case& of) : renewed_(of.renewed), builder_(graph_, operators()) {
+    std::vector<graph::ValueId> operands;
+    for (const Case::Operand& operand : of.operands) {
+      operands.push_back(
+          builder_.declare(operand.name, operand.type, operand.shape, graph::StorageClass::buffer));
     }
-    builder_.add(op, operands, attributes);
+    builder_.add(of.op, operands, of.attributes);
     op_ = graph_[graph::Graph::body].ops.back();
   }
 
@@ -98,7 +144,10 @@ class Bench {
     }
     std::vector<void*> operands, results;
     for (graph::ValueId id : graph_[op_].operands) operands.push_back(filled(graph_[id]));
-    for (graph::ValueId id : graph_[op_].results) results.push_back(filled(graph_[id]));
+    for (graph::ValueId id : graph_[op_].results) {
+      const std::size_t i = results.size();
+      results.push_back(i < renewed_.size() ? operands[renewed_[i]] : filled(graph_[id]));
+    }
     void* workspace = allocate(kernel.workspace ? kernel.workspace(view()) : 0);
     const runtime::PreparedKernel prepared = kernel.prepare(view());
     runtime::StatusWord status;
@@ -153,6 +202,7 @@ class Bench {
     return data;
   }
 
+  std::vector<std::size_t> renewed_;
   std::mt19937 random_{1};
   graph::Graph graph_;
   graph::Builder builder_;
@@ -160,18 +210,18 @@ class Bench {
   std::vector<std::unique_ptr<std::byte, Free>> blocks_;
 };
 
-void register_layer(const Layer& layer, const std::string& op, const std::string& label) {
-  for (const runtime::Kernel& kernel : kernels().find(op)) {
+void register_case(const Case& of) {
+  for (const runtime::Kernel& kernel : kernels().find(of.op)) {
     if (kernel.device != DeviceKind::cpu || kernel.name == "plain") continue;
     if (kernel.compute != runtime::Compute::float32) continue;  // these run the float32 ones
-    if (kernel.supports && !kernel.supports(Bench(layer, op).view())) continue;
+    if (kernel.supports && !kernel.supports(Bench(of).view())) continue;
     benchmark::RegisterBenchmark(
-        (layer.name + "/" + label + "/" + kernel.name).c_str(),
-        [layer, op, name = kernel.name](benchmark::State& state) {
-          Bench(layer, op).run(state, kernels().at(op, name, DeviceKind::cpu));
+        (of.name + "/" + kernel.name).c_str(),
+        [of, name = kernel.name](benchmark::State& state) {
+          Bench(of).run(state, kernels().at(of.op, name, DeviceKind::cpu));
           using benchmark::Counter;
-          const auto samples = static_cast<double>(layer.x[0]);
-          state.counters["flop/s"] = Counter(layer.flops(), Counter::kIsIterationInvariantRate);
+          const auto samples = static_cast<double>(of.samples);
+          state.counters["flop/s"] = Counter(of.flops, Counter::kIsIterationInvariantRate);
           state.counters["s/sample"] =
               Counter(samples, Counter::kIsIterationInvariantRate | Counter::kInvert);
         })
@@ -183,8 +233,11 @@ void register_layer(const Layer& layer, const std::string& op, const std::string
 
 void register_kernels() {
   for (const Layer& layer : layers()) {
-    register_layer(layer, layer.op(), "forward");
-    register_layer(layer, layer.op() + "_grad_input", "grad_input");
-    register_layer(layer, layer.op() + "_grad_weight", "grad_weight");
+    for (const Case& one : cases_of(layer)) register_case(one);
+  }
+  for (const std::int64_t n : {1, 4, 6, 10, 32}) {
+    for (const auto& [i, o] : {std::pair{784, 512}, {512, 256}, {400, 120}, {84, 10}}) {
+      for (const Case& one : dense_cases(n, i, o)) register_case(one);
+    }
   }
 }
