@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "codelets/avx512.hpp"
+#include "src/expr/simd/isa.hpp"
 
 namespace arenite::codelets::testing {
 namespace {
@@ -13,6 +14,11 @@ namespace {
 /// A reason of kernels that only a build with AVX-512 has.
 std::string in_avx512(const std::string& why) {
   return built_with_avx512() ? why : "a build without AVX-512";
+}
+
+/// A reason of kernels that are there for all instructions but the plainest.
+std::string in_vectors(const std::string& why) {
+  return expr::isa() != "baseline" ? why : "no AVX2";
 }
 
 /// A reason of kernels that sanitizer builds leave out.
@@ -84,18 +90,18 @@ TEST_F(Refusals, OfFusedConvolutions) {
 
 TEST_F(Refusals, OfDenseLayers) {
   builder.add("dense", {declare({4, 20}), declare({20, 30}), {}});
-  EXPECT_EQ(why("direct"), in_avx512("taken"));
+  EXPECT_EQ(why("direct"), in_vectors("taken"));
   builder.add("dense", {declare({64, 20}), declare({20, 30}), {}});
-  EXPECT_EQ(why("direct"), in_avx512("more than 6 samples"));
+  EXPECT_EQ(why("direct"), in_vectors("more than 6 samples"));
   EXPECT_EQ(why("xsmm"), in_jit("taken"));
   builder.add("dense", {declare({64, 1 << 23}), declare({1 << 23, 2}), {}});
   EXPECT_EQ(why("xsmm"), in_jit("sizes that LIBXSMM makes no code for"));
   builder.add("dense_grad_input", {declare({4, 30}), declare({20, 30})});
-  EXPECT_EQ(why("direct"), in_avx512("fewer than 96 outputs to sum over"));
+  EXPECT_EQ(why("direct"), in_vectors("fewer than 96 outputs to sum over"));
   builder.add("dense_grad_input", {declare({14, 100}), declare({20, 100})});
-  EXPECT_EQ(why("direct"), in_avx512("fewer than 192 outputs to sum over, for over 12 samples"));
+  EXPECT_EQ(why("direct"), in_vectors("fewer than 192 outputs to sum over, for over 12 samples"));
   builder.add("dense_grad_input", {declare({64, 100}), declare({20, 100})});
-  EXPECT_EQ(why("direct"), in_avx512("more than 16 samples"));
+  EXPECT_EQ(why("direct"), in_vectors("more than 16 samples"));
 }
 
 TEST_F(Refusals, OfProducts) {
@@ -114,7 +120,7 @@ TEST_F(Refusals, OfWishes) {
   builder.add("dense", {declare({64, 20}), declare({20, 30}), {}});
   EXPECT_EQ(why("xsmm", {.without = "xsmm"}), "left out, as was asked for");
   EXPECT_EQ(why("direct_bf16", {.compute = runtime::Compute::bfloat16}),
-            in_avx512("more than 6 samples"));
+            in_vectors("more than 6 samples"));
   EXPECT_EQ(why("direct", {.compute = runtime::Compute::bfloat16}), "");
 }
 

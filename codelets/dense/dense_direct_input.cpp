@@ -1,39 +1,58 @@
-// The gradient of a dense layer's input on few samples, for AVX-512. Weights lie with the outputs
-// side by side, which is what the sums go over: 16 sums at a time, of 4 samples × 4 inputs, 2 × 8
-// or 1 × 16, are added up across lanes at their end.
-#include "codelets/avx512.hpp"
+// The gradient of a dense layer's input on few samples. Weights lie with the outputs side by side,
+// which is what the sums go over: a vector's lanes of sums at a time, of 4 samples × a quarter of
+// so many inputs, 2 × half or 1 × all, are added up across lanes at their end.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "codelets/dense/dense_direct_input.cpp"
+#include "src/expr/simd/targets.hpp"
+
+#include <hwy/foreach_target.h>
+
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/shapes.hpp"
+#include "codelets/simd-inl.hpp"
+#include "codelets/simd.hpp"
 #include "codelets/words.hpp"
 
 #include <algorithm>
 
-namespace arenite::codelets {
-
-#ifdef ARENITE_AVX512
-
+HWY_BEFORE_NAMESPACE();
+namespace arenite::codelets::HWY_NAMESPACE {
 namespace {
 
-/// Lane l of the result is the sum of all lanes of vector l.
-inline __m512 sums_of(const __m512 (&v)[lanes]) noexcept {
-  __m512 quarter[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    const __m512* a = v + 4 * i;
-    const __m512d low =
-                      _mm512_castps_pd(_mm512_add_ps(_mm512_maskz_unpacklo_ps(0xffff, a[0], a[1]),
-                                                     _mm512_maskz_unpackhi_ps(0xffff, a[0], a[1]))),
-                  high =
-                      _mm512_castps_pd(_mm512_add_ps(_mm512_maskz_unpacklo_ps(0xffff, a[2], a[3]),
-                                                     _mm512_maskz_unpackhi_ps(0xffff, a[2], a[3])));
-    quarter[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xff, low, high)),
-                               _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xff, low, high)));
-  }
-  const auto halves = [](__m512 a, __m512 b) {
-    return _mm512_add_ps(_mm512_maskz_shuffle_f32x4(0xffff, a, b, 0x88),
-                         _mm512_maskz_shuffle_f32x4(0xffff, a, b, 0xdd));
+#if HWY_TARGET != HWY_SCALAR
+
+/// Of four vectors, in each block of 128 bits: lane l is the sum of that block of vector l.
+HWY_INLINE Vector sums_of_blocks(const Vector* v) {
+  const Floats d;
+  const hn::Repartition<double, Floats> pairs;
+  const auto added = [&](Vector a, Vector b) HWY_ATTR __attribute__((always_inline)) {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
   };
-  return halves(halves(quarter[0], quarter[1]), halves(quarter[2], quarter[3]));
+  const auto low = added(v[0], v[1]), high = added(v[2], v[3]);
+  return hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, low, high)),
+                 hn::BitCast(d, hn::InterleaveUpper(pairs, low, high)));
+}
+
+/// Lane l of the result is the sum of all lanes of vector l.
+HWY_INLINE Vector sums_of(const Vector (&v)[lanes]) {
+  constexpr std::int64_t blocks = lanes / 4;
+  Vector block[blocks];
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < blocks; ++i) block[i] = sums_of_blocks(v + 4 * i);
+  const auto neighbours = [](Vector x) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Add(x, hn::SwapAdjacentBlocks(x));
+  };
+  if constexpr (blocks == 1) {
+    return block[0];
+  } else if constexpr (blocks == 2) {
+    return hn::OddEvenBlocks(neighbours(block[1]), neighbours(block[0]));
+  } else {
+    const auto all = [&](Vector a, Vector b) HWY_ATTR __attribute__((always_inline)) {
+      return hn::Add(neighbours(hn::ConcatLowerLower(Floats(), b, a)),
+                     neighbours(hn::ConcatUpperUpper(Floats(), b, a)));
+    };
+    return hn::OddEvenBlocks(all(block[1], block[3]), all(block[0], block[2]));
+  }
 }
 
 /// What all tiles of a call share.
@@ -50,14 +69,14 @@ struct Call {
         dx(call.out<float>(0)) {}
 
   /// Some inputs' gradients of one sample, by what the ReLU let through; it passes on NaN.
-  void store(std::int64_t at, __m512 values, __mmask16 some) const noexcept {
-    if (output) values = relu_grad(_mm512_maskz_loadu_ps(some, output + at), values);
-    _mm512_mask_storeu_ps(dx + at, some, values);
+  void store(std::int64_t at, Vector values, Mask some) const {
+    if (output) values = relu_grad(hn::MaskedLoad(some, Floats(), output + at), values);
+    hn::BlendedStore(values, some, Floats(), dx + at);
   }
 
   /// Samples from n on times inputs from i on, of which there are `count`.
   template <int samples>
-  void tile(std::int64_t n, std::int64_t i, std::int64_t count) const noexcept {
+  void tile(std::int64_t n, std::int64_t i, std::int64_t count) const {
     constexpr int inputs = lanes / samples;
     const std::int64_t outputs = layer.o;
     // Inputs that are not there are the last one again.
@@ -65,45 +84,46 @@ struct Call {
 #pragma GCC unroll 16
     for (int k = 0; k < inputs; ++k)
       rows[k] = weight + (i + std::min<std::int64_t>(k, count - 1)) * outputs;
-    __m512 sums[lanes];
+    Vector sums[lanes];
 #pragma GCC unroll 16
-    for (int t = 0; t < lanes; ++t) sums[t] = _mm512_setzero_ps();
-    const auto add = [&](std::int64_t o, __mmask16 some) __attribute__((always_inline)) {
-      __m512 g[samples];
+    for (int t = 0; t < lanes; ++t) sums[t] = hn::Zero(Floats());
+    const auto add = [&](std::int64_t o, auto loaded) HWY_ATTR __attribute__((always_inline)) {
+      Vector g[samples];
 #pragma GCC unroll 4
-      for (int s = 0; s < samples; ++s)
-        g[s] = _mm512_maskz_loadu_ps(some, gradient + (n + s) * outputs + o);
+      for (int s = 0; s < samples; ++s) g[s] = loaded(gradient + (n + s) * outputs + o);
 #pragma GCC unroll 16
       for (int k = 0; k < inputs; ++k) {
-        const __m512 w = _mm512_maskz_loadu_ps(some, rows[k] + o);
+        const Vector w = loaded(rows[k] + o);
         // The next inputs' weights: another core may have written them.
         __builtin_prefetch(rows[k] + lanes * outputs + o, 0, 3);
 #pragma GCC unroll 4
         for (int s = 0; s < samples; ++s)
-          sums[s * inputs + k] = _mm512_fmadd_ps(g[s], w, sums[s * inputs + k]);
+          sums[s * inputs + k] = hn::MulAdd(g[s], w, sums[s * inputs + k]);
       }
     };
+    const auto whole = [](const float* from) HWY_ATTR __attribute__((always_inline)) {
+      return hn::LoadU(Floats(), from);
+    };
     std::int64_t o = 0;
-    for (; o + lanes <= outputs; o += lanes) add(o, 0xffff);
-    if (o < outputs) add(o, first_lanes(outputs - o));
-    const __m512 all = sums_of(sums);
-    const __mmask16 some = first_lanes(std::min<std::int64_t>(count, inputs));
-    const auto at = [&](int s) { return (n + s) * layer.i + i; };
-    if constexpr (samples == 1) {
-      store(at(0), all, some);
-    } else if constexpr (samples == 2) {
-      store(at(0), all, some);
-      store(at(1), _mm512_maskz_shuffle_f32x4(0xffff, all, all, 0xee), some);
-    } else {
-      store(at(0), all, some);
-      store(at(1), _mm512_maskz_shuffle_f32x4(0xffff, all, all, 0x55), some);
-      store(at(2), _mm512_maskz_shuffle_f32x4(0xffff, all, all, 0xaa), some);
-      store(at(3), _mm512_maskz_shuffle_f32x4(0xffff, all, all, 0xff), some);
+    for (; o + lanes <= outputs; o += lanes) add(o, whole);
+    if (o < outputs) {
+      const Mask rest = first_lanes(outputs - o);
+      add(
+          o, [rest](const float* from) HWY_ATTR
+          __attribute__((always_inline)) { return hn::MaskedLoad(rest, Floats(), from); });
     }
+    const Vector all = sums_of(sums);
+    const Mask some = first_lanes(std::min<std::int64_t>(count, inputs));
+    if constexpr (samples == 1) return store(n * layer.i + i, all, some);
+    HWY_ALIGN float made[2 * lanes];
+    hn::Store(all, Floats(), made);
+    hn::Store(all, Floats(), made + lanes);
+    for (int s = 0; s < samples; ++s)
+      store((n + s) * layer.i + i, hn::LoadU(Floats(), made + s * inputs), some);
   }
 
   template <int samples>
-  void tiles(std::int64_t n, std::int64_t i, std::int64_t end) const noexcept {
+  void tiles(std::int64_t n, std::int64_t i, std::int64_t end) const {
     constexpr int inputs = lanes / samples;
     for (; i < end; i += inputs) tile<samples>(n, i, end - i);
   }
@@ -132,16 +152,29 @@ graph::Support supports(const OpView& op) {
   return {};
 }
 
-}  // namespace
-
-Kernel dense_direct_grad_input() {
-  return {.name = "direct", .supports = supports, .prepare = prepare<made_of<DenseGradInput>, run>};
-}
-
-#else
-
-Kernel dense_direct_grad_input() { return without_avx512("direct"); }
-
 #endif
 
+}  // namespace
+
+Kernel make_dense_direct_grad_input() {
+#if HWY_TARGET == HWY_SCALAR
+  return without_vectors("direct");
+#else
+  return {.name = "direct", .supports = supports, .prepare = prepare<made_of<DenseGradInput>, run>};
+#endif
+}
+
+}  // namespace arenite::codelets::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace arenite::codelets {
+HWY_EXPORT(make_dense_direct_grad_input);
+
+Kernel dense_direct_grad_input() {
+  expr::apply_isa();
+  return HWY_DYNAMIC_DISPATCH(make_dense_direct_grad_input)();
+}
+
 }  // namespace arenite::codelets
+#endif

@@ -1,22 +1,32 @@
-// A weight's gradient and SGD on it, for AVX-512: sums of 4 inputs × 64 outputs stay in registers
-// over all samples and go from there into the update.
-#include "codelets/avx512.hpp"
+// A weight's gradient and SGD on it: sums of 4 inputs × 4 vectors of outputs (2 where registers are
+// few) stay in registers over all samples and go from there into the update.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "codelets/dense/dense_direct_update.cpp"
+#include "src/expr/simd/targets.hpp"
+
+#include <hwy/foreach_target.h>
+
 #include "codelets/dense/dense.hpp"
 #include "codelets/dense/shapes.hpp"
-#include "codelets/sgd/step.hpp"
+#include "codelets/sgd/step-inl.hpp"
+#include "codelets/simd-inl.hpp"
+#include "codelets/simd.hpp"
 #include "codelets/sizes.hpp"
 #include "codelets/words.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace arenite::codelets {
-
-#ifdef ARENITE_AVX512
-
+HWY_BEFORE_NAMESPACE();
+namespace arenite::codelets::HWY_NAMESPACE {
 namespace {
 
-constexpr std::int64_t most_vectors = 4;
+#if HWY_TARGET != HWY_SCALAR
+
+constexpr std::int64_t most_vectors = has_32_registers ? 4 : 2;
+/// Inputs of a tile; of a single vector of outputs more: sums that do not wait for each other.
+constexpr int most_rows = 4, most_rows_of_one = has_32_registers ? 16 : 8;
+constexpr std::int64_t most_samples = has_32_registers ? 64 : 16;
 /// Inputs whose samples stay in the first-level cache while a tile's outputs do.
 constexpr std::int64_t block = 64;
 
@@ -36,7 +46,7 @@ State state_of(const OpView& op) {
 struct Update {
   const State& state;
   const KernelCall& call;
-  sgd::VectorStep step;
+  VectorStep step;
   DenseUpdated updated;
 
   Update(const KernelCall& c, const State& s)
@@ -44,7 +54,7 @@ struct Update {
 
   /// Inputs [i, i + rows), outputs from o on, of whose last vector some are there.
   template <bool tree, int rows, int vectors>
-  void tile(std::int64_t i, std::int64_t o, __mmask16 last) const noexcept {
+  void tile(std::int64_t i, std::int64_t o, Mask last) const {
     const DensePairs& pairs = state.pairs;
     const std::int64_t at = (i - pairs.begin) * pairs.outputs + o;
     float* weight = updated.weight + at;
@@ -59,7 +69,7 @@ struct Update {
         if (velocity) __builtin_prefetch(velocity + r * pairs.outputs + v * lanes, 1, 3);
       }
     }
-    __m512 sums[rows][vectors];
+    Vector sums[rows][vectors];
     if constexpr (tree) {
       add_tree(0, pairs.samples.size(), i, o, last, sums);
     } else {
@@ -71,26 +81,24 @@ struct Update {
   /// Sums over the samples of pairs [from, to).
   template <int rows, int vectors>
   [[gnu::always_inline]] void add(std::size_t from, std::size_t to, std::int64_t i, std::int64_t o,
-                                  __mmask16 last, __m512 (&sums)[rows][vectors]) const noexcept {
+                                  Mask last, Vector (&sums)[rows][vectors]) const {
     const DensePairs& pairs = state.pairs;
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_setzero_ps();
+      for (int v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(Floats());
     }
     for (std::size_t p = from; p < to; ++p) {
       const float *x = pairs.x(call, p) + i, *gradient = pairs.gradient(call, p) + o;
       for (std::int64_t s = 0; s < pairs.samples[p]; ++s) {
-        __m512 g[vectors];
+        Vector g[vectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) {
-          g[v] = _mm512_maskz_loadu_ps(v + 1 == vectors ? last : 0xffff, gradient + v * lanes);
-        }
+        for (int v = 0; v < vectors; ++v) g[v] = load<vectors>(gradient, v, last);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
-          const __m512 factor = _mm512_set1_ps(x[r]);
+          const Vector factor = hn::Set(Floats(), x[r]);
 #pragma GCC unroll 4
-          for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_fmadd_ps(factor, g[v], sums[r][v]);
+          for (int v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(factor, g[v], sums[r][v]);
         }
         x += pairs.inputs, gradient += pairs.outputs;
       }
@@ -99,19 +107,19 @@ struct Update {
 
   template <int rows, int vectors>
   [[gnu::noinline]] void add_tree(std::size_t from, std::size_t to, std::int64_t i, std::int64_t o,
-                                  __mmask16 last, __m512 (&sums)[rows][vectors]) const noexcept {
+                                  Mask last, Vector (&sums)[rows][vectors]) const {
     if (to - from == 1) return add(from, to, i, o, last, sums);
     const std::size_t middle = middle_of(from, to);
     add_tree(from, middle, i, o, last, sums);
-    __m512 right[rows][vectors];
+    Vector right[rows][vectors];
     add_tree(middle, to, i, o, last, right);
     for (int r = 0; r < rows; ++r) {
-      for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_add_ps(sums[r][v], right[r][v]);
+      for (int v = 0; v < vectors; ++v) sums[r][v] = hn::Add(sums[r][v], right[r][v]);
     }
   }
 
   template <int vectors>
-  void rows(std::int64_t i, std::int64_t end, std::int64_t o, __mmask16 last) const noexcept {
+  void rows(std::int64_t i, std::int64_t end, std::int64_t o, Mask last) const {
     if (state.pairs.tree) {
       rows<true, vectors>(i, end, o, last);
     } else {
@@ -120,9 +128,8 @@ struct Update {
   }
 
   template <bool tree, int vectors>
-  void rows(std::int64_t i, std::int64_t end, std::int64_t o, __mmask16 last) const noexcept {
-    // A single vector of outputs needs more inputs: sums that do not wait for each other.
-    constexpr int most = vectors == 1 ? 16 : 4;
+  void rows(std::int64_t i, std::int64_t end, std::int64_t o, Mask last) const {
+    constexpr int most = vectors == 1 ? most_rows_of_one : most_rows;
     for (; i + most <= end; i += most) tile<tree, most, vectors>(i, o, last);
     for (; i < end; ++i) tile<tree, 1, vectors>(i, o, last);
   }
@@ -135,7 +142,7 @@ void run(const KernelCall& call, const State& state) {
     const std::int64_t end = std::min(i + block, pairs.end);
     for (const Part& part : state.tiles) {
       const std::int64_t o = part.first * lanes;
-      const __mmask16 last = first_lanes(pairs.outputs - o - (part.count - 1) * lanes);
+      const Mask last = first_lanes(pairs.outputs - o - (part.count - 1) * lanes);
       switch (part.count) {
         case 1:
           update.rows<1>(i, end, o, last);
@@ -143,35 +150,47 @@ void run(const KernelCall& call, const State& state) {
         case 2:
           update.rows<2>(i, end, o, last);
           break;
-        case 3:
-          update.rows<3>(i, end, o, last);
-          break;
         default:
-          update.rows<4>(i, end, o, last);
+          if constexpr (most_vectors > 2)
+            part.count == 3 ? update.rows<3>(i, end, o, last) : update.rows<4>(i, end, o, last);
       }
     }
   }
 }
 
-/// LIBXSMM is as fast on many samples, and on rows of less than a vector.
+/// LIBXSMM is as fast on many samples, or faster, and on rows of 16 (bench/kernel_bench.cpp).
 graph::Support supports(const OpView& op) {
   const DensePairs pairs(op, DensePairs::of_update);
-  if (pairs.outputs <= lanes) return "at most 16 outputs";
-  if (std::accumulate(pairs.samples.begin(), pairs.samples.end(), std::int64_t{0}) > 64)
-    return "more than 64 samples";
+  if (pairs.outputs <= 16) return "at most 16 outputs";
+  if (std::accumulate(pairs.samples.begin(), pairs.samples.end(), std::int64_t{0}) > most_samples)
+    return has_32_registers ? graph::Support("more than 64 samples")
+                            : graph::Support("more than 16 samples");
   return {};
 }
 
-}  // namespace
-
-Kernel dense_direct_update() {
-  return {.name = "direct", .supports = supports, .prepare = prepare<state_of, run>};
-}
-
-#else
-
-Kernel dense_direct_update() { return without_avx512("direct"); }
-
 #endif
 
+}  // namespace
+
+Kernel make_dense_direct_update() {
+#if HWY_TARGET == HWY_SCALAR
+  return without_vectors("direct");
+#else
+  return {.name = "direct", .supports = supports, .prepare = prepare<state_of, run>};
+#endif
+}
+
+}  // namespace arenite::codelets::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace arenite::codelets {
+HWY_EXPORT(make_dense_direct_update);
+
+Kernel dense_direct_update() {
+  expr::apply_isa();
+  return HWY_DYNAMIC_DISPATCH(make_dense_direct_update)();
+}
+
 }  // namespace arenite::codelets
+#endif

@@ -7,6 +7,7 @@
 #include "src/base/json.hpp"
 #include "src/base/refuse.hpp"
 #include "src/base/sha256.hpp"
+#include "src/expr/simd/isa.hpp"
 #include "src/model/ports.hpp"
 #include "src/train/trainer_impl.hpp"
 
@@ -95,9 +96,11 @@ Facts Trainer::Impl::numerics() const {
   }
   std::string all;
   for (const std::string& kernel : kernels) all += kernel + '\n';
-  const std::string instructions = joined(codelets::kernel_instructions());
+  std::string instructions = joined(codelets::kernel_instructions());
+  if (instructions.empty()) instructions = "x86-64";
+  if (expr::isa() != "avx512") instructions += " (" + std::string(expr::isa()) + " at run time)";
   return {{"version", ARENITE_VERSION},
-          {"instructions", instructions.empty() ? "x86-64" : instructions},
+          {"instructions", instructions},
           {"shards", std::to_string(cut().shards)},
           {"lanes", std::to_string(cut().lanes)},
           {"products", std::string(runtime::to_string(options.compute))},
