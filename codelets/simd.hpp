@@ -19,3 +19,11 @@ inline Kernel without_vectors(const std::string& name) {
 }
 
 }  // namespace arenite::codelets
+
+/// Kernel NAME(), which is the target's make_NAME().
+#define ARENITE_DISPATCHED(NAME)                \
+  HWY_EXPORT(make_##NAME);                      \
+  Kernel NAME() {                               \
+    expr::apply_isa();                          \
+    return HWY_DYNAMIC_DISPATCH(make_##NAME)(); \
+  }

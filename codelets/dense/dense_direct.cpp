@@ -147,12 +147,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace arenite::codelets {
-HWY_EXPORT(make_dense_direct);
-
-Kernel dense_direct() {
-  expr::apply_isa();
-  return HWY_DYNAMIC_DISPATCH(make_dense_direct)();
-}
-
+ARENITE_DISPATCHED(dense_direct)
 }  // namespace arenite::codelets
 #endif

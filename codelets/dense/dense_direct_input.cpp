@@ -169,12 +169,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace arenite::codelets {
-HWY_EXPORT(make_dense_direct_grad_input);
-
-Kernel dense_direct_grad_input() {
-  expr::apply_isa();
-  return HWY_DYNAMIC_DISPATCH(make_dense_direct_grad_input)();
-}
-
+ARENITE_DISPATCHED(dense_direct_grad_input)
 }  // namespace arenite::codelets
 #endif

@@ -185,12 +185,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace arenite::codelets {
-HWY_EXPORT(make_dense_direct_update);
-
-Kernel dense_direct_update() {
-  expr::apply_isa();
-  return HWY_DYNAMIC_DISPATCH(make_dense_direct_update)();
-}
-
+ARENITE_DISPATCHED(dense_direct_update)
 }  // namespace arenite::codelets
 #endif

@@ -67,7 +67,7 @@ struct Trainer::Impl {
   Network network;  // at the whole batch, in training
   Model model;
   Sweeps sweeps;
-  State saved;    // that programs lack, until some have it
+  State saved;  // that programs lack, until some have it
   /// What optimizers keep of parameters that are frozen here and were trained elsewhere: they wait
   /// in `saved` for whoever trains them again.
   std::vector<Kept> carried;
