@@ -1,6 +1,7 @@
 """The library's trainer, which does all the work: steps, epochs, files."""
 
 import ctypes
+import weakref
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import numpy as np
@@ -36,7 +37,7 @@ class _Asking(Handle):
 
     def __init__(self, owner: Any, pointer: Optional[int], free: Any, networks: Networks):
         super().__init__(owner, pointer, free, "trainer")
-        self._networks = networks
+        self._networks = weakref.ref(networks)  # whoever frees it knows this, and it knows the owner
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """With the error of a network that could not be built, where that is what was wrong."""
@@ -44,7 +45,9 @@ class _Asking(Handle):
             try:
                 return super().call(function, *arguments)
             except Error:
-                self._networks.raise_now()
+                networks = self._networks()
+                if networks is not None:
+                    networks.raise_now()
                 raise
 
 

@@ -44,6 +44,7 @@ class State(MutableMapping[str, np.ndarray]):
     ):
         self.specs = specs
         self._handle = handle
+        self.lock = handle.lock
         self._get, self._set = f"{functions}get_state", f"{functions}set_state"
         # Are told before and after somebody assigns: other values may be newer elsewhere.
         self._refresh, self._changed = refresh, changed

@@ -1,6 +1,5 @@
 """Values that modules own: one for all models, which take what others have trained or assigned."""
 
-import threading
 from typing import Any, Dict, Mapping
 
 from .graph import Data
@@ -16,7 +15,6 @@ class Owned:
         self._state = state
         self._model = model  # which lives as long as its values are the newest
         self._known = {name: one.version for name, one in self.data.items()}
-        self._lock = threading.RLock()
 
     def changed(self) -> None:
         """They are the model's now, whoever asks."""
@@ -26,7 +24,7 @@ class Owned:
             self._known[name] = data.version
 
     def fetch(self) -> None:
-        with self._lock:  # others wait for what is being fetched
+        with self._state.lock:  # others wait for what is being fetched
             for name, data in self.data.items():
                 if data.source == self.fetch:
                     data.array = frozen(self._state[name])

@@ -2,9 +2,12 @@
 """What trainers were wrong about: whose values are the newest, what a failure leaves, and what people
 try first."""
 
+import gc
 import pathlib
 import signal
 import tempfile
+import threading
+import weakref
 from unittest import mock
 
 import testing
@@ -127,6 +130,31 @@ class Values(testing.TestCase):
         made.step(X[:8], Y[:8])
         self.assertEqual(module.aside.data.tolist(), [77, 77])
 
+
+    def test_what_nobody_has_any_more_is_freed(self):
+        """A trainer and all that is of it; its module once nobody asks for what was trained."""
+        made = trainer(nn.Sequential(linear(), nn.ReLU(), nn.Linear(3, 3)))
+        made.fit(X, Y)
+        gone = [weakref.ref(one) for one in (made, made.module, made._newest, made._newest._networks)]
+        del made
+        gc.collect()
+        self.assertEqual([one() for one in gone], [None] * 4)
+
+    def test_other_threads_may_read_what_is_trained(self):
+        made, done = trainer(), threading.Event()
+
+        def read():
+            while not done.is_set():
+                made.module.state_dict()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        for step in range(200):
+            made.module.bias.trainable = step % 2 == 0
+            made.step(X[:8], Y[:8])
+        done.set()
+        reader.join(60)
+        self.assertFalse(reader.is_alive())
 
     def test_what_is_frozen_for_a_while_keeps_what_its_optimizer_knows(self):
         """Whatever else is trained meanwhile, and whoever saves it."""
