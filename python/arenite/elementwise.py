@@ -21,6 +21,10 @@ def full(shape: Any, value: float = 0.0, dtype: Any = "float32") -> Tensor:
         if isinstance(size, Size) and not size.name:
             refuse_size("full: a shape with", size)
     given = value if isinstance(value, Size) else float(value)
+    if is_integer(value) and given != value:
+        raise InvalidError(
+            f"full: value {value}; expected an integer from -9007199254740992 to 9007199254740992"
+        )
     return one("full", shape=sizes, value=given, type=dtype_name(dtype))
 
 

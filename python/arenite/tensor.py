@@ -146,7 +146,8 @@ class Tensor:
         if not is_number(power):
             raise InvalidTypeError(f"a Tensor to the power {power!r}; expected a number")
         refuse_size("a Tensor to the power of", power)
-        if not is_integer(power) or power < 1:
+        # Many products would round as many times.
+        if not is_integer(power) or power < 1 or (power > 8 and self.dtype in REAL):
             if not math.isfinite(power):
                 raise InvalidError(f"a Tensor to the power {power}; expected a finite number")
             return F.map(f"pow($1, {float(power)!r})", self)

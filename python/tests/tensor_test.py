@@ -141,6 +141,15 @@ class Operators(testing.TestCase):
             self.assertArray(run(x / divisor, x=values)[kept], expected[kept])
 
 
+    def test_powers_are_as_exact_as_one_function(self):
+        values = np.float32([1.00001, -1.0001, 0.9999, -0.5, 0])
+        x = arenite.input("x", values.shape)
+        for power in 1, 2, 7, 9, 1000, 1001:
+            expected = values.astype(np.float64) ** power
+            expected[abs(expected) < 1e-37] = 0
+            self.assertClose(run(x**power, x=values), expected, 1e-6)
+
+
 class Refusals(testing.TestCase):
     def setUp(self):
         self.x = arenite.input("x", (2, 3))
@@ -174,6 +183,11 @@ class Refusals(testing.TestCase):
             (lambda: x[::2], "[]: a slice of step 2; expected 1"),
             (lambda: x[0, 0, 0], "[]: 3 indices for shape [2, 3]; expected at most 2"),
             (lambda: x / 0, "a Tensor divided by 0; expected another number"),
+            (
+                lambda: F.full((1,), 2**53 + 1, "int64"),
+                "full: value 9007199254740993; expected an integer from -9007199254740992 to "
+                "9007199254740992",
+            ),
             (
                 lambda: x / 1e-39,
                 "a Tensor divided by 1e-39; expected at least 1.2e-38, as smaller numbers count as 0 "
