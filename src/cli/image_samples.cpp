@@ -63,6 +63,8 @@ class Png {
   Png(std::span<const std::uint8_t> bytes, std::string where) : where_(std::move(where)) {
     picture_.version = PNG_IMAGE_VERSION;
     if (png_image_begin_read_from_memory(&picture_, bytes.data(), bytes.size()) == 0) wrong();
+    // Else numbers of 16 bits would be taken for light, and made darker ones' bytes.
+    picture_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   }
   ~Png() { png_image_free(&picture_); }
   Png(const Png&) = delete;
@@ -81,19 +83,33 @@ class Png {
                       std::to_string(picture_.width) + " columns",
                   image, where_);
     }
-    if ((picture_.format & PNG_FORMAT_FLAG_ALPHA) != 0) {
-      refuse("a picture that is transparent", "one that is not", where_,
-             "nobody knows what lies behind it");
-    }
-    picture_.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-    std::vector<std::byte> decoded(static_cast<std::size_t>(pixels * channels));
+    const bool has_alpha = (picture_.format & PNG_FORMAT_FLAG_ALPHA) != 0;
+    picture_.format = (channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) |
+                      (has_alpha ? PNG_FORMAT_FLAG_ALPHA : 0u);
+    const auto stored = static_cast<std::size_t>(channels + (has_alpha ? 1 : 0));
+    std::vector<std::byte> decoded(static_cast<std::size_t>(pixels) * stored);
     if (png_image_finish_read(&picture_, nullptr, decoded.data(), 0, nullptr) == 0) wrong();
+    if (has_alpha) drop_alpha(decoded, stored);
     append(images, decoded);
   }
 
  private:
   [[noreturn]] void wrong() const {
     refuse(std::string("what is no PNG picture: ") + picture_.message, "a whole one", where_);
+  }
+
+  /// The last of so many bytes of a pixel.
+  void drop_alpha(std::vector<std::byte>& pixels, std::size_t bytes) const {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      if (i % bytes + 1 < bytes) {
+        pixels[kept++] = pixels[i];
+      } else if (pixels[i] != std::byte{255}) {
+        refuse("a picture that is transparent", "one that is not", where_,
+               "nobody knows what lies behind it");
+      }
+    }
+    pixels.resize(kept);
   }
 
   png_image picture_{};
