@@ -140,14 +140,18 @@ Script read_script(std::string_view text, std::string_view filename) {
   check_entries(graph, where);
   const Batch batch = batch_of(graph, where);
   if (!batch.name.empty()) rename(graph, batch.name);
-  Script script{.build = {}, .optimizer = *graph.training, .most = batch.most};
+  Script script{.build = {},
+                .optimizer = *graph.training,
+                .most = batch.most,
+                .is_known = batch.name.empty()};
   script.build = [graph = std::make_shared<const Graph>(std::move(graph)), batch, where](
                      nn::ModelBuilder& model, std::int64_t samples) {
     const bool is_known = batch.name.empty();
     if (is_known ? samples != batch.most : samples > batch.most) {
       refuse("a step on " + std::to_string(samples) + " samples",
              (is_known ? "" : "at most ") + std::to_string(batch.most), where,
-             "its inputs say so: [N<=" + std::to_string(samples) + ", …]");
+             "inputs [N<=" + std::to_string(std::max(samples, batch.most)) +
+                 ", …] take any number up to that");
     }
     return appended(is_known ? *graph : graph::at_bounds(*graph, {{batch_size, samples}}), model);
   };
@@ -189,7 +193,8 @@ Script read_scripts(std::function<std::string(std::int64_t)> text_for, std::int6
   return {.build = [at](nn::ModelBuilder& model,
                         std::int64_t samples) { return at(samples).build(model, samples); },
           .optimizer = std::move(optimizer),
-          .most = most};
+          .most = most,
+          .is_known = false};
 }
 
 }  // namespace arenite::train

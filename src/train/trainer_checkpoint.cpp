@@ -132,17 +132,27 @@ void Trainer::Impl::begin(const Epochs& begun) {
 
 const std::string& Trainer::Impl::script() {
   if (as_script) return *as_script;
-  const auto is_at = [&](std::int64_t fewer) {
+  enum class Found { same, another, none };
+  const auto found_at = [&](std::int64_t fewer) {
     try {
       const Network other =
           network_of(build, options.optimizer, network_options(options, fewer, true));
-      return graph::equal(graph::at_bounds(network.graph, {{batch_size, fewer}}), other.graph);
+      const bool is_same =
+          graph::equal(graph::at_bounds(network.graph, {{batch_size, fewer}}), other.graph);
+      return is_same ? Found::same : Found::another;
     } catch (const std::exception&) {
-      return false;  // a network of this batch alone
+      return Found::none;
     }
   };
-  const bool is_open = options.batch == 1 || (is_at(options.batch - 1) && is_at(1));
-  return as_script.emplace(is_open ? script_of(network) : std::string());
+  const auto all_are = [&](Found wanted) {
+    return found_at(options.batch - 1) == wanted && found_at(1) == wanted;
+  };
+  if (options.batch == 1 || all_are(Found::same)) return as_script.emplace(script_of(network));
+  if (!all_are(Found::none)) return as_script.emplace();
+  // There is one of this batch alone.
+  Network known = network;
+  known.graph = graph::at_sizes(network.graph, {{batch_size, options.batch}});
+  return as_script.emplace(script_of(known));
 }
 
 void Trainer::save(const std::filesystem::path& path, const SavedWords& said) {

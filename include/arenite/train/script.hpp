@@ -27,6 +27,7 @@ struct Script {
   Build build;
   optim::Optimizer optimizer;  ///< of its train statement
   std::int64_t most = 0;       ///< samples of a step: of all batches that it adds up
+  bool is_known = false;       ///< steps are on as many samples, and no fewer
 };
 
 /// Throws Error on whatever is wrong with the script, on one that does not train, on inputs that
