@@ -24,9 +24,9 @@ HUGE = "99999999999999999999999"
 WHOLE = {"--seed": "a whole number of 0 to 2^64 - 1", "--epochs": "a whole number of 0 to 1000000",
          "--batch": "a whole number of 1 to 1048576", "--workers": "a whole number of 1 to 1024",
          "--lanes": "a whole number of 1 to 64", "--accumulate": "a whole number of 1 to 64", "--limit": "a whole number of at least 1"}
-REAL = {"--lr": "a finite number of at least 0", "--weight-decay": "a finite number of at least 0",
-        "--momentum": "a number from 0 to below 1", "--clip-norm": "a finite number of at least 0",
-        "--clip-value": "a finite number of at least 0", "--ema": "a number above 0 and below 1"}
+REAL = {"--lr": "a finite number of at least 0, as float32 has it", "--weight-decay": "a finite number of at least 0, as float32 has it",
+        "--momentum": "a number from 0 to below 1", "--clip-norm": "a finite number of at least 0, as float32 has it",
+        "--clip-value": "a finite number of at least 0, as float32 has it", "--ema": "a number above 0 and below 1"}
 OPTIMIZERS = ("adadelta, adagrad, adam, adam_amsgrad, adamw, adamw_amsgrad, lamb, lion, rms_prop, rms_prop_centered, "
               "rms_prop_centered_momentum, rms_prop_momentum, sgd, sgd_dampened, sgd_nesterov")
 NAMES = {"--model": "one of mlp, cnn1, lenet5, cnn2, cnn2-bn, vgg-small",
@@ -104,7 +104,8 @@ class Arguments(BadInput):
                 (("--schedule", "cosine:warm=3"),
                  "schedule 'cosine' with 'warm'; expected numbers steps, least = 0, warm_up = 0"),
                 (("--schedule", "cosine:least"),
-                 "--schedule cosine:least; expected NAME, or NAME:NUMBER=X,… with each number once"),
+                 "--schedule cosine:least; expected NAME, or NAME:NUMBER=X,… with each number once, finite and at least 0 "
+                 "(hint: lists of steps are written as at=30/80)"),
                 (("--schedule", "exponential"), "schedule 'exponential' without 'gamma'; expected numbers gamma")):
             with self.subTest(arguments=arguments):
                 self.refused(train(*arguments), message)

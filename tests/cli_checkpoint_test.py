@@ -107,6 +107,40 @@ class Checkpoints(SavedRuns):
         self.assertEqual(self.sha(again), self.expected(2))
         self.assertNotIn("epoch 3/", again.stdout)
 
+    def test_reports_that_cannot_be_written(self):
+        """What was trained is saved, for whoever goes on; a run that has not begun replaces none."""
+        train(*NETWORK, "--epochs", "1", "--save", self.file)
+        first = self.shown()["run"]["steps"]
+        again = ("--epochs", "3", "--resume", self.file, "--save", self.file)
+        done = train(*NETWORK, *again, "--log", "/dev/full")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"saved to '{self.file}' before the end: step {first + 20}\n", done.stderr)
+        with open("/dev/full", "w") as full:
+            done = train(*NETWORK, *again, stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("before the end", done.stderr)
+        self.assertEqual(self.shown()["run"]["steps"], first + 20)
+        self.assertEqual(self.sha(train(*NETWORK, "--epochs", "3", "--resume", self.file)), self.expected(3))
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_closed_terminal(self):
+        process = start(*NETWORK, "--epochs", "1000000", "--save", self.file)
+        for line in process.stdout:
+            if line.startswith("epoch 1/"):
+                break
+        process.send_signal(signal.SIGHUP)
+        process.communicate()
+        self.assertEqual(process.returncode, 130)
+        self.assertGreater(self.shown()["run"]["steps"], 0)
+
+    def test_a_log_goes_on(self):
+        log = self.root / "log"
+        for epochs in ("2", "3"):
+            more = ("--resume", self.file) if epochs == "3" else ()
+            self.sha(train(*NETWORK, "--epochs", epochs, "--save", self.file, "--log", str(log), *more))
+        self.assertEqual([(line["event"], line.get("epoch")) for line in map(json.loads, log.read_text().splitlines())],
+                         [("epoch", 0), ("epoch", 1), ("epoch", 2), ("end", None)])
+
     def test_best_and_early_stop(self):
         best = str(self.root / "best.st")
         done = train("--lr", "0", "--epochs", "5", "--early-stop", "2", "--save-best", best, "--json")
@@ -209,7 +243,11 @@ class RefusedFiles(SavedRuns):
         self.assertIn("No such file or directory", error)
 
     def test_wrong_paths_show_before_any_work(self):
-        for arguments, found in ((["--save", "/nowhere/run.st"], "--save '/nowhere/run.st': cannot create it"),
+        for arguments, found in ((["--resume", "a", "--log", "a"], "--log and --resume name the same file 'a'"),
+                                 (["--resume-weights", "a", "--plan-svg", "a"], "and --resume-weights name the same file"),
+                                 (["--clip-norm", "1e-300"], "--clip-norm: '1e-300'; expected a finite number of at least "
+                                                             "0, as float32 has it"),
+                                 (["--save", "/nowhere/run.st"], "--save '/nowhere/run.st': cannot create it"),
                                  (["--save-best", "/proc/run.st"], "--save-best '/proc/run.st': cannot create it"),
                                  (["--save-every", "3"], "--save-every without --save; expected a file to save to"),
                                  (["--save", self.file, "--save-every", "3weeks"], "--save-every: '3weeks'; expected "),
@@ -221,6 +259,20 @@ class RefusedFiles(SavedRuns):
             self.assertIn(found, done.stderr)
             self.assertNotIn("epoch", done.stdout)
             self.assertEqual(os.listdir(self.root), [])
+        done = train(*NETWORK, "--epochs", "1", "--save-best", "/dev/full")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("arenite: --save-best '/dev/full' was not saved; expected a file that can be written", done.stderr)
+
+    def test_what_is_read_is_not_replaced(self):
+        self.sha(train(*NETWORK, "--epochs", "1", "--save", self.file))
+        before = pathlib.Path(self.file).read_bytes()
+        for arguments in (("evaluate", self.file, "--svg", self.file),
+                          ("train", "--script", self.file, "--save", self.file),
+                          ("train", "--resume", self.file, "--plan-json", self.file)):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("name the same file", done.stderr)
+        self.assertEqual(pathlib.Path(self.file).read_bytes(), before)
 
 
 if __name__ == "__main__":

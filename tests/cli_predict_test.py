@@ -32,13 +32,13 @@ result = _;
 SIDE = 28
 
 
-def png(rows, colour=0):
-    """Of rows of bytes, each pixel 1 byte (colour 0), 3 (2) or 4 (6)."""
-    channels = {0: 1, 2: 3, 6: 4}[colour]
+def png(rows, colour=0, depth=8):
+    """Of rows of bytes, each pixel 1 number (colour 0), 3 (2), 2 (4) or 4 (6) of so many bits."""
+    channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour] * depth // 8
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
     return (b"\x89PNG\r\n\x1a\n" +
-            chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]) // channels, len(rows), 8, colour, 0, 0, 0)) +
+            chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]) // channels, len(rows), depth, colour, 0, 0, 0)) +
             chunk(b"IDAT", zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))) + chunk(b"IEND", b""))
 
 
@@ -146,6 +146,9 @@ class Predict(Networks):
         for name, content in {
                 "grey.png": png(self.rows(first)),
                 "colour.png": png([bytes(v for pixel in row for v in (pixel,) * 3) for row in self.rows(first)], 2),
+                "sixteen.png": png([bytes(v for pixel in row for v in (pixel,) * 2) for row in self.rows(first)], 0, 16),
+                "opaque.png": png([bytes(v for pixel in row for v in (pixel, 255)) for row in self.rows(first)], 4),
+                "cover.png": png([bytes(v for pixel in row for v in (*(pixel,) * 3, 255)) for row in self.rows(first)], 6),
                 "flat.npy": npy("|u1", (SIDE, SIDE), first),
                 "channel.npy": npy("|u1", (SIDE, SIDE, 1), first),
                 "batch.npy": npy("|u1", (1, SIDE, SIDE, 1), first),
@@ -221,6 +224,20 @@ class Scripts(Networks):
         sha = re.compile("weights sha256: .*")
         self.assertEqual(sha.search(same.stdout)[0], sha.search(done.stdout)[0])
 
+    def test_steps_may_be_on_a_known_number_of_samples(self):
+        """Such a run has its network, too, for whole batches; a mark of an editor is no part of a script."""
+        file, whole = str(self.root / "known.st"), SCRIPT.replace("N<=100", "50").replace("[N]", "[50]")
+        script = self.put("known.arenite", b"\xef\xbb\xbf" + whole.replace("divisor=N", "divisor=50").encode())
+        small = cli_testing.small("--script", script, "--save", file, "--epochs", "1", without=("--model", "--limit"))
+        for limit in "400", "430":
+            done = subprocess.run([cli_testing.COMMAND, *small, "--limit", limit], text=True, capture_output=True,
+                                  env=cli_testing.clean_environment(), timeout=600)
+            self.assertEqual(done.returncode, 0 if limit == "400" else 2, done.stderr)
+        self.assertIn("a step on 30 samples; expected 50 (hint: inputs [N<=50, …] take any number up to that)", done.stderr)
+        self.assertIn("250 test images", self.good("evaluate", file, "--limit", "250"))
+        self.assertIn("InputTensor(pixels, float32, [50, 784])", self.good("show", file, "--script"))
+        self.bad("known.st: a step on 20 samples; expected 50 (hint: inputs [N<=50, …] take any number up to that)", "evaluate", file, "--limit", "120")
+
     def test_numbers_of_an_optimizer_may_be_whole(self):
         """As a text has them; and those that it leaves out are told as well."""
         by = "optimizer=adamw, beta1=0, group(rank=1, weight_decay=0), learning_rate=1"
@@ -251,7 +268,7 @@ class Scripts(Networks):
         script = self.put("net.arenite", SCRIPT.encode())
         self.bad("--script together with --lr; expected one of them (hint: see arenite train --help)", "train",
                  "--script", script, "--lr", "1")
-        self.bad("net.arenite: a step on 101 samples; expected at most 100 (hint: its inputs say so: [N<=101, …])", "train",
+        self.bad("net.arenite: a step on 101 samples; expected at most 100 (hint: inputs [N<=101, …] take any number up to that)", "train",
                  "--dataset", "synthetic", "--script", script, "--batch", "101")
         self.bad("nothing: cannot read it: No such file or directory; expected a script", "train", "--script",
                  str(self.root / "nothing"))

@@ -97,9 +97,32 @@ void Checkpoints::epoch(const train::EpochReport& epoch, train::Trainer& trainer
 }
 
 void Checkpoints::end(train::Trainer& trainer, TrainingReport& report) const {
-  if (arguments_.save.empty() || saved_at_ == std::pair(trainer.steps(), trainer.epochs())) return;
-  trainer.save(arguments_.save, words_);
-  report.saved(arguments_.save, trainer);
+  if (!is_saved(trainer)) {
+    trainer.save(arguments_.save, words_);
+    saved_at_.emplace(trainer.steps(), trainer.epochs());
+    report.saved(arguments_.save, trainer);
+  }
+  if (best_is_lost_)
+    fail({.found = "--save-best '" + arguments_.save_best + "' was not saved",
+          .expected = "a file that can be written"});
+}
+
+bool Checkpoints::is_saved(const train::Trainer& trainer) const {
+  return arguments_.save.empty() || saved_at_ == std::pair(trainer.steps(), trainer.epochs());
+}
+
+Checkpoints::Rescue::~Rescue() {
+  const std::string& file = checkpoints_.arguments_.save;
+  const bool has_ended = std::uncaught_exceptions() == before_;
+  if (has_ended || is_worthless || trainer_.steps() == steps_ || checkpoints_.is_saved(trainer_))
+    return;
+  try {
+    trainer_.save(file, checkpoints_.words_);
+    std::cerr << "arenite: saved to '" << file << "' before the end: step " << trainer_.steps()
+              << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "arenite: not saved: " << error.what() << '\n';
+  }
 }
 
 /// While it trains: the run is worth more than one file of it.
@@ -110,8 +133,10 @@ void Checkpoints::save(const std::string& file, train::Trainer& trainer,
   } catch (const Error& error) {
     flush_output();
     std::cerr << "arenite: not saved, and training goes on: " << error.what() << '\n';
+    if (file == arguments_.save_best) best_is_lost_ = true;
     return;
   }
+  if (file == arguments_.save_best) best_is_lost_ = false;
   if (file == arguments_.save) saved_at_.emplace(trainer.steps(), trainer.epochs());
   report.saved(file, trainer);
 }

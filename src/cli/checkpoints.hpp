@@ -6,6 +6,7 @@
 #include "src/cli/command.hpp"
 #include "src/cli/training_report.hpp"
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +38,25 @@ class Checkpoints {
   /// before any work is done.
   explicit Checkpoints(const CheckpointArguments& arguments);
 
+  /// Saves the run to `--save` where what follows its making throws: where reports cannot be
+  /// written any more, say, what was trained is not lost.
+  class Rescue {
+   public:
+    Rescue(Checkpoints& checkpoints, train::Trainer& trainer)
+        : checkpoints_(checkpoints), trainer_(trainer) {}
+    ~Rescue();
+    Rescue(const Rescue&) = delete;
+    Rescue& operator=(const Rescue&) = delete;
+
+    bool is_worthless = false;  ///< a step has failed: its values may be half of it
+
+   private:
+    Checkpoints& checkpoints_;
+    train::Trainer& trainer_;
+    int before_ = std::uncaught_exceptions();
+    long steps_ = trainer_.steps();
+  };
+
   /// What files of the run say of it (words_of in saved_network.hpp).
   void say(SavedWords words) { words_ = std::move(words); }
 
@@ -53,11 +73,13 @@ class Checkpoints {
 
  private:
   void save(const std::string& file, train::Trainer& trainer, TrainingReport& report) const;
+  bool is_saved(const train::Trainer& trainer) const;
 
   const CheckpointArguments& arguments_;
   SavedWords words_;
   /// Steps of the run when --save's file was written last, and epochs.
   mutable std::optional<std::pair<long, int>> saved_at_;
+  mutable bool best_is_lost_ = false;  // the last time that --save-best was to be written
 };
 
 }  // namespace arenite::cli

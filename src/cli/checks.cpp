@@ -25,8 +25,12 @@ std::optional<T> parse(std::string_view text, Format... format) {
   return value;
 }
 
-/// Through a double, which holds what is too small for a float.
-std::optional<float> parse_float(const std::string& text) { return parse<double>(text); }
+/// None where it is too small for a float: 0 may mean something else.
+std::optional<float> parse_float(const std::string& text) {
+  const auto value = parse<double>(text);
+  if (!value || (*value != 0 && static_cast<float>(*value) == 0)) return std::nullopt;
+  return static_cast<float>(*value);
+}
 
 }  // namespace
 

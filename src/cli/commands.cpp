@@ -33,7 +33,7 @@ void add_commands(Command& app, Arguments& a) {
       {exit_failure, "a run failed although its input was right; a check of doctor fails"},
       {exit_bad_input, "wrong arguments, files or data; files that cannot be written"},
       {exit_capacity, "a plan needs more bytes than the capacity (plan)"},
-      {exit_interrupted, "interrupted by Ctrl-C or SIGTERM"}};
+      {exit_interrupted, "interrupted by Ctrl-C, SIGTERM or a closed terminal"}};
   app.read_on = "README.md and docs/command-line.md";
 }
 

@@ -11,6 +11,7 @@
 #include "src/cli/metric_text.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/saved_network.hpp"
+#include "src/runtime/environment.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -166,6 +167,10 @@ Command* add_evaluate_options(Command& app, EvaluateArguments& a) {
 
 int run_evaluate(const EvaluateArguments& a) {
   exit_on_interrupts();
+  refuse_shared_files({{"FILE", a.network.file},
+                       {"--svg", a.svg},
+                       {"ARENITE_TRACE", runtime::environment("ARENITE_TRACE")},
+                       {"ARENITE_MEMORY", runtime::environment("ARENITE_MEMORY")}});
   std::optional<AtomicFile> picture;
   if (!a.svg.empty()) picture.emplace(a.svg, "--svg '" + a.svg + "'");
   SavedNetwork network(a.network);

@@ -18,7 +18,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a handler may take no loc
 std::atomic<pid_t> helpers{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free, "a handler may take no lock");
 
-constexpr int signals[] = {SIGINT, SIGTERM};
+constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
 // A terminal's line holds a progress bar and the ^C itself.
 std::string_view message;
 constexpr std::string_view on_terminal =
@@ -41,7 +41,13 @@ void install(void (*handler)(int)) {
   // Else a write that waits for a slow reader would fail instead of going on.
   action.sa_flags = SA_RESTART;
   for (const int number : signals) ::sigaddset(&action.sa_mask, number);
-  for (const int number : signals) ::sigaction(number, &action, nullptr);
+  for (const int number : signals) {
+    struct sigaction before {};
+    // As nohup has it.
+    const bool is_ignored = number == SIGHUP && ::sigaction(number, nullptr, &before) == 0 &&
+                            before.sa_handler == SIG_IGN;
+    if (!is_ignored) ::sigaction(number, &action, nullptr);
+  }
 }
 
 }  // namespace

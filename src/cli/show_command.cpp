@@ -82,7 +82,8 @@ void print_tensors(const io::TensorFile& file) {
 Command* add_show_options(Command& app, ShowArguments& a) {
   Command& show = add_command(app, "show", "List what a checkpoint holds, and check it");
   show.about = {
-      "Any file in the safetensors format will do. Of one that training has saved it says how far "
+      "Any file in the safetensors format of F64, F32, I64, I32 and U8 will do. Of one that "
+      "training has saved it says how far "
       "the run is, and what it has to have in common with one that goes on with it."};
   show.add_path("FILE", a.file, "FILE", "a file in the safetensors format")->required();
   show.add_switch("--script", a.script,

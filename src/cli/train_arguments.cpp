@@ -133,7 +133,8 @@ std::string schedule_of(const std::string& text, std::int64_t steps) {
   if (has_numbers && (name.size() + 1 == text.size() ||
                       !each_number(std::string_view(text).substr(name.size() + 1), take))) {
     fail({.found = "--schedule " + text,
-          .expected = "NAME, or NAME:NUMBER=X,… with each number once"});
+          .expected = "NAME, or NAME:NUMBER=X,… with each number once, finite and at least 0",
+          .hint = "lists of steps are written as at=30/80"});
   }
   const auto known = std::ranges::find(graph::rate_schedules(), name, &graph::RateSchedule::name);
   if (known != graph::rate_schedules().end() && known->numbers.starts_with("steps") &&
@@ -184,7 +185,7 @@ void add_hyperparameters(Command& train, TrainArguments& a) {
       .add_choice("--optimizer", a.optimizer, optim::names(),
                   "how gradients change weights (docs/scripts.md lists their numbers)")
       ->default_str(a.optimizer);
-  const std::string positive = "a finite number of at least 0";
+  const std::string positive = "a finite number of at least 0, as float32 has it";
   add_option<float>(train, "--lr", a.lr, number_of_at_least_0, positive,
                     "learning rate (else the optimizer's own: 0.02 of sgd)")
       ->type_name("X");

@@ -107,22 +107,29 @@ std::unique_ptr<TrainingReport> make_report(const TrainArguments& a) {
   return std::make_unique<WordsReport>(a.epochs, tested_by(a));
 }
 
-/// None may replace another, nor be replaced by the captures that are written at the end.
+/// No output may replace another or what is read, nor be replaced by the captures that are written
+/// at the end. But for runs, which may be saved over what they go on from.
 void refuse_shared_outputs(const TrainArguments& a) {
   // The layout `two` has a second plan, in a file of its own.
   const auto second = [&](const std::string& path) {
     return path.empty() || a.arenas != plan::ArenaLayout::two ? std::string() : path + ".1";
   };
-  refuse_shared_files({{"--kernels", a.kernels},
-                       {"--log", a.log},
-                       {"--save", a.checkpoints.save},
-                       {"--save-best", a.checkpoints.save_best},
-                       {"--plan-svg", a.plan_svg},
-                       {"--plan-svg", second(a.plan_svg)},
-                       {"--plan-json", a.plan_json},
-                       {"--plan-json", second(a.plan_json)},
-                       {"ARENITE_TRACE", runtime::environment("ARENITE_TRACE")},
-                       {"ARENITE_MEMORY", runtime::environment("ARENITE_MEMORY")}});
+  std::vector<NamedFile> files{{"--kernels", a.kernels},
+                               {"--script", a.script},
+                               {"--log", a.log},
+                               {"--plan-svg", a.plan_svg},
+                               {"--plan-svg", second(a.plan_svg)},
+                               {"--plan-json", a.plan_json},
+                               {"--plan-json", second(a.plan_json)},
+                               {"ARENITE_TRACE", runtime::environment("ARENITE_TRACE")},
+                               {"ARENITE_MEMORY", runtime::environment("ARENITE_MEMORY")},
+                               {"--resume", a.checkpoints.resume},
+                               {"--resume-weights", a.checkpoints.resume_weights}};
+  refuse_shared_files(files);
+  files.resize(files.size() - 2);
+  files.push_back({"--save", a.checkpoints.save});
+  files.push_back({"--save-best", a.checkpoints.save_best});
+  refuse_shared_files(files);
 }
 
 /// For people, wherever the rest is for a program.
@@ -175,7 +182,7 @@ Subject subject_of(const TrainArguments& a) {
                     .layers = {}},
           .script = script,
           .optimizer = [optimizer = script.optimizer](std::int64_t) { return optimizer; },
-          .batch = std::min(usual_batch, script.most)};
+          .batch = script.is_known ? script.most : std::min(usual_batch, script.most)};
 }
 
 /// The first images, and those behind them that epochs are tested on.
@@ -268,6 +275,7 @@ int run_train(const TrainArguments& given) {
   tell_that_programs_are_built();
   const std::string differs = checkpoints.resume(trainer);
   const int done = trainer.epochs();
+  if (log) log->keep(done);
   const long done_steps = trainer.steps();
   if (interrupted()) return nothing_trained();
 
@@ -292,6 +300,7 @@ int run_train(const TrainArguments& given) {
                         .seed = a.seed,
                         .validation = &tested.samples};
   checkpoints.add_to(fit, trainer, *report);
+  Checkpoints::Rescue rescue(checkpoints, trainer);
   fit.stop = &interrupted();
   if (a.profile) fit.profile_steps = profiled_steps;
   if (report->shows_progress())
@@ -317,6 +326,7 @@ int run_train(const TrainArguments& given) {
     try {
       return trainer.fit(trained.samples, fit);
     } catch (const runtime::StepError& error) {  // no wrong input, but a run that failed
+      rescue.is_worthless = true;
       throw Failure(error.text());
     }
   }();

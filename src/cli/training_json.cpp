@@ -1,5 +1,7 @@
 #include "src/cli/training_json.hpp"
 
+#include <arenite/error.hpp>
+
 #include "src/cli/checks.hpp"
 #include "src/cli/output.hpp"
 #include "src/cli/train_arguments.hpp"
@@ -8,6 +10,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <cstdio>
+#include <fstream>
 
 namespace arenite::cli {
 namespace {
@@ -180,6 +183,20 @@ void TrainingLog::epoch(const train::EpochReport& report) {
 }
 
 void TrainingLog::end(const TrainingEnd& end) { line(line_of(end_event(end))); }
+
+void TrainingLog::keep(int epochs) {
+  if (!std::filesystem::is_regular_file(path_)) return;
+  std::ifstream before(path_);
+  for (std::string text; std::getline(before, text);) {
+    try {
+      const Json event = parse_json(text);
+      if (event.at("event").text() == "epoch" && event.at("epoch").integer() < epochs)
+        file_.write(text + '\n');
+    } catch (const Error&) {
+      // A line of something else.
+    }
+  }
+}
 
 void TrainingLog::line(const std::string& text) {
   file_.write(text);

@@ -37,8 +37,10 @@ class TrainingLog {
   /// Makes sure that the file can be written; an older one of this name stays until the first line
   /// is complete. Throws Error when it cannot.
   TrainingLog(const std::filesystem::path& file, std::string tested)
-      : file_(file, "log '" + file.string() + "'"), tested_(std::move(tested)) {}
+      : path_(file), file_(file, "log '" + file.string() + "'"), tested_(std::move(tested)) {}
 
+  /// Keeps what the file said of the first so many epochs, which are not trained again.
+  void keep(int epochs);
   /// These throw Error on a full disk, with the lines before whole.
   void epoch(const train::EpochReport& report);
   void end(const TrainingEnd& end);
@@ -46,6 +48,7 @@ class TrainingLog {
  private:
   void line(const std::string& text);
 
+  std::filesystem::path path_;
   AtomicFile file_;
   std::string tested_;
 };

@@ -106,7 +106,10 @@ std::string describe(const Token& token) {
 }
 
 Lexer::Lexer(std::string_view script, std::string_view filename)
-    : script_(script), filename_(filename) {}
+    : script_(script), filename_(filename) {
+  // A mark of some editors for UTF-8.
+  if (script_.starts_with("\xef\xbb\xbf")) at_ = line_start_ = 3;
+}
 
 void Lexer::refuse(Position position, std::string found, std::string expected,
                    std::string hint) const {
